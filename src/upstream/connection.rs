@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use hyper::header::{HeaderName, HeaderValue};
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, PaginatedRequestParams, ProtocolVersion, ServerResult,
+    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, InputRequest,
+    InputRequiredResult, PaginatedRequestParams, ProtocolVersion, RequestId, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, PeerRequestOptions, RunningService,
@@ -18,11 +19,13 @@ use rmcp::service::{
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
 
-use super::config::{Endpoint, RemoteEndpoint, RemoteTransport, Upstream};
+use super::auth::Bearer;
+use super::config::{Endpoint, RemoteEndpoint, RemoteTransport, Revision, Upstream};
 use super::failure::{self, CallFailure, ConnectFailure};
-use super::handler::ClientSide;
+use super::handler::{Answering, ClientSide, ELICIT, SAMPLE};
 use super::headers::headers;
 use super::lists::ListKind;
 use super::probe::Probed;
@@ -40,13 +43,28 @@ const STDERR_LINES: usize = 5;
 /// Longer than a server on standard streams is given to end, and long enough to end a session over HTTP.
 const CLOSE: Duration = Duration::from_secs(2);
 
-/// Which lifecycle a server was found to have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Revision {
-    /// It has `initialize`: 2025-11-25 and older.
-    Initialize,
-    /// It has `server/discover`: 2026-07-28.
-    Discover,
+/// A call that wants more answers than this goes round in a circle.
+const MOST_ROUNDS: u32 = 10;
+/// A call that is asked for again without a question waits so long, and then twice as long each time.
+const ROUND: Duration = Duration::from_millis(100);
+
+/// What goes with a call.
+#[derive(Default)]
+pub(crate) struct CallOptions {
+    /// Where its progress is told, each as the parameters of the notification.
+    pub(crate) progress: Option<mpsc::Sender<Value>>,
+}
+
+/// What every connection of a process is made with.
+#[derive(Clone, Copy)]
+pub(super) struct Means<'a> {
+    /// In which servers are started.
+    pub(super) folder: &'a Path,
+    pub(super) timeouts: &'a Timeouts,
+    /// The program that takes servers along when we are killed.
+    pub(super) guard: Option<&'a Path>,
+    /// Who answers what servers ask.
+    pub(super) answering: Option<&'a Answering>,
 }
 
 /// What a server said of itself.
@@ -77,18 +95,25 @@ impl ServerConnection {
     /// Starts or reaches the server, and waits for its answer.
     pub(super) async fn open(
         upstream: &Upstream,
-        folder: &Path,
-        timeouts: &Timeouts,
+        bearer: Option<&Arc<Bearer>>,
+        means: &Means<'_>,
         known: Option<Revision>,
     ) -> Result<Self, ConnectFailure> {
+        let Means { folder, timeouts, .. } = *means;
+        let side = ClientSide::new(&upstream.name, means.answering.cloned());
         // Kept here, so that it can be shown when the time is over.
         let stderr = Mutex::new(None);
         let opening = async {
             match &upstream.entry.endpoint {
-                endpoint @ Endpoint::Stdio { .. } => Self::start(endpoint, folder, known, &stderr).await,
+                endpoint @ Endpoint::Stdio { .. } => Self::start(endpoint, means, known, &stderr, &side).await,
                 Endpoint::Remote(remote) => {
                     let headers = headers(&upstream.name, remote, folder).await?;
-                    Self::reach(remote, headers, timeouts.of_request(&upstream.entry), known).await
+                    let first_byte = timeouts.of_request(&upstream.entry);
+                    let client = || match HttpClient::new(&remote.url, first_byte) {
+                        Ok(client) => Ok(client.with_bearer(bearer.cloned())),
+                        Err(error) => Err(ConnectFailure::new(format!("TLS: {error}"))),
+                    };
+                    Self::reach(remote, headers, client, known, &side).await
                 }
             }
         };
@@ -108,16 +133,17 @@ impl ServerConnection {
 
     async fn start(
         endpoint: &Endpoint,
-        folder: &Path,
+        means: &Means<'_>,
         known: Option<Revision>,
         stderr: &Mutex<Option<StderrRing>>,
+        side: &ClientSide,
     ) -> Result<Self, ConnectFailure> {
         let serve = async |known| {
-            let started = StdioTransport::start(endpoint, folder);
+            let started = StdioTransport::start(endpoint, means.folder, means.guard);
             let (transport, ring) = started
                 .map_err(|error| Err(ConnectFailure::new(format!("starting {}: {error}", endpoint.in_words()))))?;
             *locked(stderr) = Some(ring.clone());
-            Self::serve(transport, Some(ring), known).await.map_err(Ok)
+            Self::serve(transport, Some(ring), known, side).await.map_err(Ok)
         };
         let mut served = serve(known).await;
         // It may have ended at a question that it did not know: once more, without it.
@@ -133,11 +159,10 @@ impl ServerConnection {
     async fn reach(
         remote: &RemoteEndpoint,
         headers: HashMap<HeaderName, HeaderValue>,
-        first_byte: Duration,
+        client: impl Fn() -> Result<HttpClient, ConnectFailure>,
         known: Option<Revision>,
+        side: &ClientSide,
     ) -> Result<Self, ConnectFailure> {
-        let client =
-            || HttpClient::new(&remote.url, first_byte).map_err(|error| ConnectFailure::new(format!("TLS: {error}")));
         match remote.transport {
             RemoteTransport::Http => {
                 let mut config = StreamableHttpClientTransportConfig::with_uri(remote.url.as_str());
@@ -145,7 +170,7 @@ impl ServerConnection {
                 config.reinit_on_expired_session = false;
                 config.custom_headers = headers.clone();
                 let transport = StreamableHttpClientTransport::with_client(client()?, config);
-                let error = match Self::serve(transport, None, known).await {
+                let error = match Self::serve(transport, None, known, side).await {
                     Ok(connection) => return Ok(connection),
                     Err(error) => error,
                 };
@@ -153,13 +178,13 @@ impl ServerConnection {
                     return Err(ConnectFailure::of(&error));
                 }
                 // Whichever says more: that of the transport that was asked for.
-                Self::reach_older(client()?, remote, headers).await.map_err(|_| ConnectFailure::of(&error))
+                Self::reach_older(client()?, remote, headers, side).await.map_err(|_| ConnectFailure::of(&error))
             }
-            RemoteTransport::Sse => Self::reach_older(client()?, remote, headers).await,
+            RemoteTransport::Sse => Self::reach_older(client()?, remote, headers, side).await,
             RemoteTransport::Ws => {
                 let transport = WsTransport::connect(&remote.url, &headers).await;
                 let transport = transport.map_err(|failure| ConnectFailure::of_http(&failure))?;
-                Self::serve(transport, None, known).await.map_err(|error| ConnectFailure::of(&error))
+                Self::serve(transport, None, known, side).await.map_err(|error| ConnectFailure::of(&error))
             }
         }
     }
@@ -169,10 +194,11 @@ impl ServerConnection {
         client: HttpClient,
         remote: &RemoteEndpoint,
         headers: HashMap<HeaderName, HeaderValue>,
+        side: &ClientSide,
     ) -> Result<Self, ConnectFailure> {
         let transport = SseTransport::connect(client, &remote.url, headers).await;
         let transport = transport.map_err(|error| ConnectFailure::of_sending(&error))?;
-        let served = Self::serve(transport, None, Some(Revision::Initialize)).await;
+        let served = Self::serve(transport, None, Some(Revision::Initialize), side).await;
         served.map_err(|error| ConnectFailure::of(&error))
     }
 
@@ -180,6 +206,7 @@ impl ServerConnection {
         transport: T,
         stderr: Option<StderrRing>,
         known: Option<Revision>,
+        side: &ClientSide,
     ) -> Result<Self, ClientInitializeError>
     where
         T: Transport<RoleClient> + 'static,
@@ -194,7 +221,7 @@ impl ServerConnection {
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             },
         };
-        let side = ClientSide::new();
+        let side = side.clone();
         let begun = Instant::now();
         let service = side.clone().serve_with_lifecycle(Probed::new(transport), lifecycle).await?;
         let peer = service.peer().clone();
@@ -265,33 +292,73 @@ impl ServerConnection {
         })
     }
 
-    /// Calls a tool once. The result is the server's own, as JSON.
+    /// Calls a tool once, in as many rounds as the server wants. The result is the server's own, as JSON. A call that is
+    /// dropped is cancelled.
     pub(super) async fn call(
         &self,
         tool: &str,
         arguments: Map<String, Value>,
         times: CallTimes,
+        call: &CallOptions,
     ) -> Result<Value, CallFailure> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        let mut options = match times.idle {
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        for round in 0..MOST_ROUNDS {
+            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
+            let answered = self.request(request, times, call).await;
+            match answered.map_err(|error| self.explained(CallFailure::of(&error)))? {
+                ServerResult::CallToolResult(result) => {
+                    return serde_json::to_value(result).map_err(|error| CallFailure::Nonsense(error.to_string()));
+                }
+                ServerResult::InputRequiredResult(wanted) => self.provide(wanted, &mut params, round).await?,
+                _ => return Err(CallFailure::Nonsense("it is no result of a tool".to_owned())),
+            }
+        }
+        Err(CallFailure::Nonsense(format!("it wants answers more than {MOST_ROUNDS} times")))
+    }
+
+    async fn request(
+        &self,
+        request: ClientRequest,
+        times: CallTimes,
+        call: &CallOptions,
+    ) -> Result<ServerResult, ServiceError> {
+        let options = match times.idle {
             Some(idle) => PeerRequestOptions::with_timeout(idle).reset_timeout_on_progress(),
             None => PeerRequestOptions::with_timeout(times.whole),
         };
-        options = options.with_max_total_timeout(times.whole);
-        let answered = async {
-            let handle = self.peer.send_request_with_option(request, options).await?;
-            handle.await_response().await
-        };
-        match answered.await.map_err(|error| self.explained(CallFailure::of(&error)))? {
-            ServerResult::CallToolResult(result) => {
-                serde_json::to_value(result).map_err(|error| CallFailure::Nonsense(error.to_string()))
-            }
-            ServerResult::InputRequiredResult(_) => {
-                Err(CallFailure::Nonsense("it wants an answer of a person, which nobody offered".to_owned()))
-            }
-            _ => Err(CallFailure::Nonsense("it is no result of a tool".to_owned())),
+        let handle = self.peer.send_request_with_option(request, options.with_max_total_timeout(times.whole)).await?;
+        let _watch = call.progress.clone().map(|to| self.side.watch(handle.progress_token.clone(), to));
+        let mut abandoned = AbandonedCall { peer: self.peer.clone(), id: Some(handle.id.clone()) };
+        let answered = handle.await_response().await;
+        abandoned.id = None;
+        answered
+    }
+
+    /// Puts the answers into a call that is to be sent once more for them.
+    async fn provide(
+        &self,
+        wanted: InputRequiredResult,
+        params: &mut CallToolRequestParams,
+        round: u32,
+    ) -> Result<(), CallFailure> {
+        let mut answers = std::collections::BTreeMap::new();
+        for (key, question) in wanted.input_requests.unwrap_or_default() {
+            let (method, params) = match &question {
+                InputRequest::Elicitation(question) => (ELICIT, serde_json::to_value(&question.params)),
+                InputRequest::CreateMessage(question) => (SAMPLE, serde_json::to_value(&question.params)),
+                _ => return Err(CallFailure::Nonsense("it asks for what no client has".to_owned())),
+            };
+            let declined = || (method == ELICIT).then(|| json!({ "action": "decline" }));
+            let answer = self.side.ask(method, params.unwrap_or_default()).await.or_else(declined);
+            let nobody = || CallFailure::Nonsense("it wants words of a model, and there is none".to_owned());
+            answers.insert(key, answer.ok_or_else(nobody)?);
         }
+        if answers.is_empty() {
+            tokio::time::sleep(ROUND * 2_u32.pow(round)).await;
+        }
+        params.input_responses = (!answers.is_empty()).then_some(answers);
+        params.request_state = wanted.request_state;
+        Ok(())
     }
 
     /// With the end of what the server said on standard error, where the connection is to blame.
@@ -303,6 +370,23 @@ impl ServerConnection {
             }
             other => other,
         }
+    }
+}
+
+/// Tells the server that nobody waits for a call any more, if that is dropped before its answer.
+struct AbandonedCall {
+    peer: Peer<RoleClient>,
+    id: Option<RequestId>,
+}
+
+impl Drop for AbandonedCall {
+    fn drop(&mut self) {
+        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
+        let peer = self.peer.clone();
+        runtime.spawn(async move {
+            let reason = Some("nobody waits for it any more".to_owned());
+            drop(peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await);
+        });
     }
 }
 

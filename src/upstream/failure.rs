@@ -137,6 +137,11 @@ impl CallFailure {
         }
     }
 
+    /// Whether someone has to sign in first.
+    pub(crate) fn is_needs_auth(&self) -> bool {
+        matches!(self, Self::NeedsAuth | Self::NoConnection(ConnectFailure::NeedsAuth))
+    }
+
     /// Whether the connection is to blame: three of these in a row, and a new one is made.
     pub(super) fn is_terminal(&self) -> bool {
         matches!(self, Self::NotSent(_) | Self::UnknownOutcome(_))

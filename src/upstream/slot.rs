@@ -1,17 +1,16 @@
 //! One configured server, and the connection to it if there is one.
 
 use std::collections::VecDeque;
-use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-use super::config::{Endpoint, Upstream};
-use super::connection::{Revision, ServerAbout, ServerConnection};
+use super::auth::Bearer;
+use super::config::{Endpoint, Revision, Upstream};
+use super::connection::{Means, ServerAbout, ServerConnection};
 use super::failure::{CallFailure, ConnectFailure};
-use super::timeouts::Timeouts;
 use crate::fixed;
 use crate::locks::locked;
 
@@ -36,6 +35,8 @@ pub(crate) enum UpstreamState {
 /// late never counts for the new one.
 pub(super) struct Slot {
     pub(super) upstream: Upstream,
+    /// The token of whoever signed in to it, where someone can.
+    bearer: Option<Arc<Bearer>>,
     /// Held while a connection is made: all who need it wait for the same one.
     live: tokio::sync::Mutex<Live>,
     /// Changed by whoever connects, calls or closes; read by lists of states.
@@ -57,22 +58,31 @@ struct Live {
 
 /// How connections of one process are made.
 pub(super) struct Connecting<'a> {
-    pub(super) folder: &'a Path,
-    pub(super) timeouts: &'a Timeouts,
+    pub(super) means: Means<'a>,
     /// How many may be made at once.
     pub(super) turns: &'a Semaphore,
     /// How often a remote server is tried, if another try may go better.
     pub(super) tries: u32,
+    /// Whether a server that wanted someone to sign in a short while ago is not even asked.
+    pub(super) heeds_refusals: bool,
 }
 
 impl Slot {
-    pub(super) fn new(upstream: Upstream) -> Self {
+    pub(super) fn new(upstream: Upstream, bearer: Option<Arc<Bearer>>) -> Self {
         let state = Mutex::new(UpstreamState::Pending);
-        Self { upstream, live: tokio::sync::Mutex::default(), state, errors: AtomicU32::new(0) }
+        Self { upstream, bearer, live: tokio::sync::Mutex::default(), state, errors: AtomicU32::new(0) }
     }
 
     pub(super) fn state(&self) -> UpstreamState {
-        locked(&self.state).clone()
+        let state = locked(&self.state).clone();
+        // A connection that ended by itself told nobody. One that is being made is not looked at.
+        let has_ended = matches!(state, UpstreamState::Connected(_))
+            && self.live.try_lock().is_ok_and(|live| live.connection.as_ref().is_some_and(|it| it.is_closed()));
+        if has_ended {
+            UpstreamState::Failed("the connection was lost; the next call makes another".to_owned())
+        } else {
+            state
+        }
     }
 
     fn set(&self, state: UpstreamState) {
@@ -97,6 +107,11 @@ impl Slot {
             return Err(ConnectFailure::new("its configuration has changed"));
         }
         let made = self.make(&mut live, connecting).await;
+        match (&self.bearer, &made) {
+            (Some(bearer), Ok(_)) => bearer.lets_in(),
+            (Some(bearer), Err(ConnectFailure::NeedsAuth)) => bearer.keeps_out(),
+            _ => {}
+        }
         self.set(match &made {
             Ok(connection) => UpstreamState::Connected(connection.about.clone()),
             Err(ConnectFailure::NeedsAuth) => UpstreamState::NeedsAuth,
@@ -113,6 +128,9 @@ impl Slot {
         let Ok(_turn) = connecting.turns.acquire().await else {
             return Err(ConnectFailure::new("connections are no longer made"));
         };
+        if connecting.heeds_refusals && self.bearer.as_ref().is_some_and(|bearer| bearer.is_kept_out()) {
+            return Err(ConnectFailure::NeedsAuth);
+        }
         self.set(UpstreamState::Pending);
         let is_local = self.upstream.entry.endpoint.is_local();
         if is_local {
@@ -131,7 +149,8 @@ impl Slot {
     }
 
     async fn open(&self, live: &Live, connecting: &Connecting<'_>) -> Result<ServerConnection, ConnectFailure> {
-        ServerConnection::open(&self.upstream, connecting.folder, connecting.timeouts, live.revision).await
+        let known = live.revision.or(self.upstream.entry.revision);
+        ServerConnection::open(&self.upstream, self.bearer.as_ref(), &connecting.means, known).await
     }
 
     /// Refuses to start a server over and over.

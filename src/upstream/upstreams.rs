@@ -8,8 +8,11 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
-use super::config::Upstream;
+use super::auth::AuthFolder;
+use super::config::{Revision, Upstream};
+use super::connection::{CallOptions, Means};
 use super::failure::{CallFailure, ConnectFailure};
+use super::handler::Answering;
 use super::lists::{KeptLists, ListKind, ReadAt};
 use super::slot::{Connecting, Slot, UpstreamState};
 use super::timeouts::Timeouts;
@@ -28,6 +31,11 @@ pub(crate) struct Upstreams {
     /// By name. Changed by `reconcile` alone; locked for a moment.
     slots: Mutex<BTreeMap<String, Arc<Slot>>>,
     lists: KeptLists,
+    /// Where the tokens of those are who signed in; without it nobody can.
+    auth: Option<AuthFolder>,
+    heeds_refusals: bool,
+    answering: Option<Answering>,
+    guard: Option<PathBuf>,
 }
 
 impl Upstreams {
@@ -42,7 +50,32 @@ impl Upstreams {
             remote_turns: Semaphore::new(remote),
             slots: Mutex::default(),
             lists: KeptLists::default(),
+            auth: None,
+            heeds_refusals: false,
+            answering: None,
+            guard: None,
         }
+    }
+
+    /// Sends the tokens in this folder to the servers that they are for.
+    pub(crate) fn with_tokens(self, auth: AuthFolder) -> Self {
+        Self { auth: Some(auth), ..self }
+    }
+
+    /// Does not ask a server that wanted someone to sign in less than a quarter of an hour ago. For whoever was not told
+    /// to connect to just that server.
+    pub(crate) fn heeding_refusals(self) -> Self {
+        Self { heeds_refusals: true, ..self }
+    }
+
+    /// Hands on what servers ask and tell. Without it they are told that nobody is there.
+    pub(crate) fn answering(self, answering: Answering) -> Self {
+        Self { answering: Some(answering), ..self }
+    }
+
+    /// Starts servers under `program __guard`, which ends them when this process is gone, however it went.
+    pub(crate) fn guarded_by(self, program: PathBuf) -> Self {
+        Self { guard: Some(program), ..self }
     }
 
     /// Takes over a configuration. A server that is the same as before is not disturbed; one that changed or is gone is
@@ -60,7 +93,8 @@ impl Upstreams {
                     }
                     is_same
                 });
-                let slot = same.unwrap_or_else(|| Arc::new(Slot::new(upstream.clone())));
+                let bearer = || self.auth.as_ref().and_then(|auth| auth.bearer(upstream));
+                let slot = same.unwrap_or_else(|| Arc::new(Slot::new(upstream.clone(), bearer())));
                 slots.insert(upstream.name.clone(), slot);
             }
             gone.extend(before.into_values());
@@ -117,18 +151,33 @@ impl Upstreams {
     }
 
     /// Calls a tool. What was sent is not sent again, whatever became of it; what the server surely did not take is, once.
+    #[allow(dead_code, reason = "the gateway calls so")]
     pub(crate) async fn call(
         &self,
         name: &str,
         tool: &str,
         arguments: Map<String, Value>,
     ) -> Result<Value, CallFailure> {
+        self.call_with(name, tool, arguments, &CallOptions::default()).await
+    }
+
+    pub(crate) async fn call_with(
+        &self,
+        name: &str,
+        tool: &str,
+        arguments: Map<String, Value>,
+        options: &CallOptions,
+    ) -> Result<Value, CallFailure> {
         let slot = self.slot(name).ok_or_else(unknown)?;
         let times = self.timeouts.of_call(&slot.upstream.entry);
         let mut is_second = false;
         loop {
             let connection = slot.connection(&self.connecting(&slot)).await.map_err(CallFailure::NoConnection)?;
-            let called = connection.call(tool, arguments.clone(), times).await;
+            // Of this revision on, some arguments go into headers as well: which, the list of tools says.
+            if connection.revision() == Revision::Discover && connection.about.tools {
+                drop(self.list(name, ListKind::Tools).await);
+            }
+            let called = connection.call(tool, arguments.clone(), times, options).await;
             match &called {
                 // A new session, one more try; the old session is ended on the way.
                 Err(CallFailure::SessionExpired) if !is_second => slot.give_up(&connection).await,
@@ -161,10 +210,15 @@ impl Upstreams {
     fn connecting(&self, slot: &Slot) -> Connecting<'_> {
         let is_local = slot.upstream.entry.endpoint.is_local();
         Connecting {
-            folder: &self.folder,
-            timeouts: &self.timeouts,
+            means: Means {
+                folder: &self.folder,
+                timeouts: &self.timeouts,
+                guard: self.guard.as_deref(),
+                answering: self.answering.as_ref(),
+            },
             turns: if is_local { &self.local_turns } else { &self.remote_turns },
             tries: self.tries,
+            heeds_refusals: self.heeds_refusals,
         }
     }
 }

@@ -13,6 +13,17 @@ pub(crate) struct ServerEntry {
     pub(crate) endpoint: Endpoint,
     /// The longest that one call may take, whatever progress it reports.
     pub(crate) timeout: Option<Duration>,
+    /// The revision of the protocol that the server is known to speak; else it is asked.
+    pub(crate) revision: Option<Revision>,
+}
+
+/// Which lifecycle a server has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Revision {
+    /// It has `initialize`: 2025-11-25 and older.
+    Initialize,
+    /// It has `server/discover`: 2026-07-28.
+    Discover,
 }
 
 /// Where a server is.
@@ -34,6 +45,18 @@ pub(crate) struct RemoteEndpoint {
     pub(crate) headers: BTreeMap<String, String>,
     /// A shell command that prints more headers as one JSON object.
     pub(crate) headers_helper: Option<String>,
+    pub(crate) oauth: Box<OAuthSettings>,
+}
+
+/// How someone signs in, where the server does not say it all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OAuthSettings {
+    /// A client that was registered by hand, or the address of its description.
+    pub(crate) client_id: Option<String>,
+    pub(crate) callback_port: Option<u16>,
+    /// Where the authorisation server describes itself.
+    pub(crate) metadata_url: Option<String>,
+    pub(crate) scopes: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +72,14 @@ impl RemoteTransport {
             Self::Http => "http",
             Self::Sse => "sse",
             Self::Ws => "ws",
+        }
+    }
+
+    /// Whether someone can sign in to such a server: a WebSocket has its token in its entry.
+    pub(crate) fn takes_tokens(self) -> bool {
+        match self {
+            Self::Http | Self::Sse => true,
+            Self::Ws => false,
         }
     }
 }
@@ -109,7 +140,15 @@ impl ServerEntry {
             }
             Some(other) => return Err(format!("{other:?} is no type of server: use stdio, http, sse or ws")),
         };
-        Ok(Self { endpoint, timeout: timeout.map(Duration::from_millis) })
+        let revision = match text(fields, "protocolVersion")?.as_deref() {
+            None => None,
+            Some("2026-07-28") => Some(Revision::Discover),
+            Some("2024-11-05" | "2025-03-26" | "2025-06-18" | "2025-11-25") => Some(Revision::Initialize),
+            Some(other) => {
+                return Err(format!("{other:?} is no revision of the protocol: leave \"protocolVersion\" out"));
+            }
+        };
+        Ok(Self { endpoint, timeout: timeout.map(Duration::from_millis), revision })
     }
 
     /// All that decides what is started or reached and with what, as one text. An approval is for this text.
@@ -118,11 +157,19 @@ impl ServerEntry {
             Endpoint::Stdio { command, args, env } => {
                 json!({ "name": name, "type": "stdio", "command": command, "args": args, "env": env }).to_string()
             }
-            Endpoint::Remote(remote) => json!({
-                "name": name, "type": remote.transport.name(), "url": remote.url, "headers": remote.headers,
-                "headersHelper": remote.headers_helper,
-            })
-            .to_string(),
+            Endpoint::Remote(remote) => {
+                let mut identity = json!({
+                    "name": name, "type": remote.transport.name(), "url": remote.url, "headers": remote.headers,
+                    "headersHelper": remote.headers_helper,
+                });
+                // Left out where there is none, so that what was approved before stays approved.
+                let oauth = &remote.oauth;
+                if let (Some(identity), true) = (identity.as_object_mut(), **oauth != OAuthSettings::default()) {
+                    let oauth = json!([oauth.client_id, oauth.callback_port, oauth.metadata_url, oauth.scopes]);
+                    identity.insert("oauth".to_owned(), oauth);
+                }
+                identity.to_string()
+            }
         }
     }
 
@@ -142,7 +189,7 @@ impl ServerEntry {
                 ..remote.clone()
             }),
         };
-        (Self { endpoint, timeout: self.timeout }, missing)
+        (Self { endpoint, ..self.clone() }, missing)
     }
 }
 
@@ -169,7 +216,29 @@ fn remote(fields: &Map<String, Value>, transport: RemoteTransport) -> Result<End
         url,
         headers: texts(fields, "headers")?,
         headers_helper: text(fields, "headersHelper")?,
+        oauth: Box::new(oauth(fields)?),
     }))
+}
+
+fn oauth(fields: &Map<String, Value>) -> Result<OAuthSettings, String> {
+    let fields = match fields.get("oauth") {
+        None | Some(Value::Null) => return Ok(OAuthSettings::default()),
+        Some(Value::Object(fields)) => fields,
+        Some(_) => return Err("\"oauth\" is no object".to_owned()),
+    };
+    let callback_port = match fields.get("callbackPort") {
+        None | Some(Value::Null) => None,
+        Some(port) => {
+            Some(port.as_u64().and_then(|port| u16::try_from(port).ok()).ok_or("\"callbackPort\" is no port")?)
+        }
+    };
+    let metadata_url = text(fields, "authServerMetadataUrl")?;
+    if metadata_url.as_ref().is_some_and(|url| !url.starts_with("https://")) {
+        return Err("\"authServerMetadataUrl\" has to begin with https://".to_owned());
+    }
+    let scopes = text(fields, "scopes")?.unwrap_or_default();
+    let scopes = scopes.split_whitespace().map(str::to_owned).collect();
+    Ok(OAuthSettings { client_id: text(fields, "clientId")?, callback_port, metadata_url, scopes })
 }
 
 fn text(fields: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {

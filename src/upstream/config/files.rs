@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
@@ -51,6 +52,20 @@ impl ServerFiles {
             approved,
             disabled,
         })
+    }
+}
+
+/// When each file was last written, and how long it is. Another stamp means that they have to be read again.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FilesStamp(Vec<Option<(SystemTime, u64)>>);
+
+impl ServerFiles {
+    pub(crate) fn stamp(&self) -> FilesStamp {
+        let settings = [self.claude.join("settings.json"), self.project.join(".claude/settings.json")];
+        let files = [&self.managed, &self.managed_settings, &self.user, &self.approved, &self.disabled];
+        let stamp =
+            |path: &PathBuf| fs::metadata(path).ok().and_then(|about| Some((about.modified().ok()?, about.len())));
+        FilesStamp(files.into_iter().chain(&self.shared).chain(&settings).map(stamp).collect())
     }
 }
 

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use sha2::{Digest as _, Sha256};
 
-pub(crate) use entry::{Endpoint, RemoteEndpoint, RemoteTransport, ServerEntry};
+pub(crate) use entry::{Endpoint, RemoteEndpoint, RemoteTransport, Revision, ServerEntry};
 pub(crate) use expand::Lookup;
 pub(crate) use files::ServerFiles;
 

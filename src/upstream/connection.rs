@@ -27,6 +27,7 @@ use super::config::{Endpoint, RemoteEndpoint, RemoteTransport, Revision, Upstrea
 use super::failure::{self, CallFailure, ConnectFailure};
 use super::handler::{Answering, ClientSide, ELICIT, SAMPLE};
 use super::headers::headers;
+use super::ide;
 use super::lists::ListKind;
 use super::probe::Probed;
 use super::timeouts::{CallTimes, Timeouts};
@@ -107,10 +108,17 @@ impl ServerConnection {
             match &upstream.entry.endpoint {
                 endpoint @ Endpoint::Stdio { .. } => Self::start(endpoint, means, known, &stderr, &side).await,
                 Endpoint::Remote(remote) => {
+                    let editor = match remote.transport {
+                        transport if transport.is_editor() && remote.url.is_empty() => {
+                            Some(ide::found(remote, folder)?)
+                        }
+                        _ => None,
+                    };
+                    let remote = editor.as_ref().unwrap_or(remote);
                     let headers = headers(&upstream.name, remote, folder).await?;
                     let first_byte = timeouts.of_request(&upstream.entry);
                     let client = || match HttpClient::new(&remote.url, first_byte) {
-                        Ok(client) => Ok(client.with_bearer(bearer.cloned())),
+                        Ok(client) => Ok(client.with_bearer(bearer.cloned()).probing(known.is_none())),
                         Err(error) => Err(ConnectFailure::new(format!("TLS: {error}"))),
                     };
                     Self::reach(remote, headers, client, known, &side).await
@@ -164,7 +172,7 @@ impl ServerConnection {
         side: &ClientSide,
     ) -> Result<Self, ConnectFailure> {
         match remote.transport {
-            RemoteTransport::Http => {
+            RemoteTransport::Http | RemoteTransport::ClaudeAiProxy => {
                 let mut config = StreamableHttpClientTransportConfig::with_uri(remote.url.as_str());
                 // The caches have to hear of a new session, so it is ours to make.
                 config.reinit_on_expired_session = false;
@@ -180,8 +188,8 @@ impl ServerConnection {
                 // Whichever says more: that of the transport that was asked for.
                 Self::reach_older(client()?, remote, headers, side).await.map_err(|_| ConnectFailure::of(&error))
             }
-            RemoteTransport::Sse => Self::reach_older(client()?, remote, headers, side).await,
-            RemoteTransport::Ws => {
+            RemoteTransport::Sse | RemoteTransport::SseIde => Self::reach_older(client()?, remote, headers, side).await,
+            RemoteTransport::Ws | RemoteTransport::WsIde => {
                 let transport = WsTransport::connect(&remote.url, &headers).await;
                 let transport = transport.map_err(|failure| ConnectFailure::of_http(&failure))?;
                 Self::serve(transport, None, known, side).await.map_err(|error| ConnectFailure::of(&error))
@@ -223,7 +231,7 @@ impl ServerConnection {
         };
         let side = side.clone();
         let begun = Instant::now();
-        let service = side.clone().serve_with_lifecycle(Probed::new(transport), lifecycle).await?;
+        let service = side.clone().serve_with_lifecycle(Probed::new(transport, known.is_none()), lifecycle).await?;
         let peer = service.peer().clone();
         let about = about(&peer, begun.elapsed());
         let service = tokio::sync::Mutex::new(Some(service));

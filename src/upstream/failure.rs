@@ -33,7 +33,7 @@ impl ConnectFailure {
     }
 
     pub(super) fn of(error: &ClientInitializeError) -> Self {
-        if error.is_authorization_required() {
+        if error.is_authorization_required() || causes(error_of(error)).any(wants_sign_in) {
             return Self::NeedsAuth;
         }
         let is_passing = causes(error_of(error)).any(|cause| http_failure(cause).is_some_and(HttpFailure::is_passing));
@@ -167,7 +167,7 @@ impl CallFailure {
 
     fn of_sending(error: &(dyn Error + 'static)) -> Self {
         for cause in causes(Some(error)) {
-            if cause.is::<AuthRequiredError>() || cause.is::<InsufficientScopeError>() {
+            if wants_sign_in(cause) {
                 return Self::NeedsAuth;
             }
             if matches!(cause.downcast_ref(), Some(StreamableHttpError::<HttpFailure>::SessionExpired)) {
@@ -187,6 +187,14 @@ impl CallFailure {
         }
         Self::UnknownOutcome(in_words(error))
     }
+}
+
+/// Whether the server answered 401 or 403 to whoever has no header for it.
+fn wants_sign_in(cause: &(dyn Error + 'static)) -> bool {
+    let is_it = |error: &StreamableHttpError<HttpFailure>| {
+        matches!(error, StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_))
+    };
+    cause.is::<AuthRequiredError>() || cause.is::<InsufficientScopeError>() || cause.downcast_ref().is_some_and(is_it)
 }
 
 fn http_failure<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a HttpFailure> {

@@ -10,6 +10,7 @@ mod failure;
 #[expect(deprecated, reason = "servers of the revisions up to 2025-11-25 sample and log")]
 mod handler;
 mod headers;
+mod ide;
 mod lists;
 mod names;
 mod probe;

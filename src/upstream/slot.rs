@@ -11,6 +11,7 @@ use super::auth::Bearer;
 use super::config::{Endpoint, Revision, Upstream};
 use super::connection::{Means, ServerAbout, ServerConnection};
 use super::failure::{CallFailure, ConnectFailure};
+use super::ide;
 use crate::fixed;
 use crate::locks::locked;
 
@@ -208,6 +209,12 @@ impl Slot {
     /// Whether its headers come from a program that is run at each connection.
     pub(super) fn has_helper(&self) -> bool {
         matches!(&self.upstream.entry.endpoint, Endpoint::Remote(remote) if remote.headers_helper.is_some())
+    }
+
+    /// Whether a tool, or another thing of this name, is for others than the server itself. Editors keep most to themselves.
+    pub(super) fn is_for_us(&self, tool: &str) -> bool {
+        let Endpoint::Remote(remote) = &self.upstream.entry.endpoint else { return true };
+        !remote.transport.is_editor() || ide::TOOLS.contains(&tool)
     }
 
     /// The server wants someone to sign in.

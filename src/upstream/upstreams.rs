@@ -21,6 +21,9 @@ use crate::locks::locked;
 /// A list that was read before is not waited for longer than this when it is read again.
 const REFRESH: Duration = Duration::from_secs(3);
 
+/// As JSON-RPC has it.
+const METHOD_NOT_FOUND: i32 = -32601;
+
 pub(crate) struct Upstreams {
     folder: PathBuf,
     timeouts: Timeouts,
@@ -141,7 +144,8 @@ impl Upstreams {
         let read = tokio::time::timeout(limit, connection.list(kind)).await.unwrap_or_else(|_| Err(late()));
         slot.note(&connection, read.as_ref().err()).await;
         match read {
-            Ok(items) => {
+            Ok(mut items) => {
+                items.retain(|item| slot.is_for_us(item.get("name").and_then(Value::as_str).unwrap_or_default()));
                 let items = Arc::new(items);
                 self.lists.keep(name, kind, read_at, Arc::clone(&items));
                 Ok(items)
@@ -169,6 +173,10 @@ impl Upstreams {
         options: &CallOptions,
     ) -> Result<Value, CallFailure> {
         let slot = self.slot(name).ok_or_else(unknown)?;
+        if !slot.is_for_us(tool) {
+            let message = "this tool of the editor is its own".to_owned();
+            return Err(CallFailure::Refused { code: METHOD_NOT_FOUND, message, data: None });
+        }
         let times = self.timeouts.of_call(&slot.upstream.entry);
         let mut is_second = false;
         loop {

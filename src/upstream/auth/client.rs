@@ -39,10 +39,21 @@ impl OAuthHttpClient for OAuthClient {
         Box::pin(async move {
             let is_form = request.request.method() == Method::POST;
             let limit = request.timeout.unwrap_or(LIMIT);
-            let response = sent(request.request, request.redirect_policy, limit).await?;
+            let response = sent(request.request.map(without_scope), request.redirect_policy, limit).await?;
             Ok(if is_form { plain_error(response) } else { response })
         })
     }
+}
+
+/// A renewal asks for what was granted, which needs no words. rmcp adds `offline_access`, which may not have been.
+fn without_scope(body: Vec<u8>) -> Vec<u8> {
+    let is_renewal =
+        form_urlencoded::parse(&body).any(|(name, value)| name == "grant_type" && value == "refresh_token");
+    if !is_renewal {
+        return body;
+    }
+    let kept = form_urlencoded::parse(&body).filter(|(name, _)| name != "scope");
+    form_urlencoded::Serializer::new(String::new()).extend_pairs(kept).finish().into_bytes()
 }
 
 async fn sent(
@@ -119,6 +130,16 @@ mod tests {
         let token = r#"{"access_token":"a","error":""}"#;
         assert_eq!(mended(200, token), (200, token.to_owned()));
         assert_eq!(mended(200, "no json"), (200, "no json".to_owned()));
+    }
+
+    #[test]
+    fn a_renewal_asks_for_no_scope_and_all_else_stays() {
+        let mended = |body: &str| String::from_utf8(without_scope(body.as_bytes().to_vec())).unwrap();
+        let renewal = "grant_type=refresh_token&refresh_token=a%2Fb&scope=x+offline_access&resource=r";
+        assert_eq!(mended(renewal), "grant_type=refresh_token&refresh_token=a%2Fb&resource=r");
+        let code = "grant_type=authorization_code&code=c&scope=x";
+        assert_eq!(mended(code), code);
+        assert_eq!(mended(r#"{"scope":"x"}"#), r#"{"scope":"x"}"#);
     }
 
     #[test]

@@ -64,6 +64,11 @@ pub(crate) enum RemoteTransport {
     Http,
     Sse,
     Ws,
+    /// A server of someone's account at claude.ai: HTTP, with a token that a helper prints.
+    ClaudeAiProxy,
+    /// An editor of this machine, found by the file that it left for us.
+    SseIde,
+    WsIde,
 }
 
 impl RemoteTransport {
@@ -72,14 +77,22 @@ impl RemoteTransport {
             Self::Http => "http",
             Self::Sse => "sse",
             Self::Ws => "ws",
+            Self::ClaudeAiProxy => "claudeai-proxy",
+            Self::SseIde => "sse-ide",
+            Self::WsIde => "ws-ide",
         }
+    }
+
+    /// Whether the server is an editor of this machine.
+    pub(crate) fn is_editor(self) -> bool {
+        matches!(self, Self::SseIde | Self::WsIde)
     }
 
     /// Whether someone can sign in to such a server: a WebSocket has its token in its entry.
     pub(crate) fn takes_tokens(self) -> bool {
         match self {
             Self::Http | Self::Sse => true,
-            Self::Ws => false,
+            Self::Ws | Self::ClaudeAiProxy | Self::SseIde | Self::WsIde => false,
         }
     }
 }
@@ -100,6 +113,17 @@ impl Endpoint {
                 std::iter::once(command).chain(args).map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
             }
             Self::Remote(remote) => remote.url.clone(),
+        }
+    }
+
+    /// Whether both start the same command line, or reach the same address.
+    pub(super) fn is_same_server(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Stdio { command, args, .. }, Self::Stdio { command: other, args: others, .. }) => {
+                command == other && args == others
+            }
+            (Self::Remote(remote), Self::Remote(other)) => remote.url == other.url,
+            (Self::Stdio { .. }, Self::Remote(_)) | (Self::Remote(_), Self::Stdio { .. }) => false,
         }
     }
 
@@ -133,7 +157,10 @@ impl ServerEntry {
             Some("http" | "streamable-http") => remote(fields, RemoteTransport::Http)?,
             Some("sse") => remote(fields, RemoteTransport::Sse)?,
             Some("ws") => remote(fields, RemoteTransport::Ws)?,
-            Some(other @ ("sse-ide" | "ws-ide" | "claudeai-proxy" | "sdk")) => {
+            Some("claudeai-proxy") => remote(fields, RemoteTransport::ClaudeAiProxy)?,
+            Some("sse-ide") => ide(fields, RemoteTransport::SseIde)?,
+            Some("ws-ide") => ide(fields, RemoteTransport::WsIde)?,
+            Some(other @ "sdk") => {
                 return Err(format!(
                     "servers of type {other:?} are Claude Code's own; portcullis does not connect to them"
                 ));
@@ -207,6 +234,13 @@ fn stdio(fields: &Map<String, Value>) -> Result<Endpoint, String> {
         Some(_) => return Err("\"args\" is no list of texts".to_owned()),
     };
     Ok(Endpoint::Stdio { command, args, env: texts(fields, "env")? })
+}
+
+/// Where the entry names no address, the editor is looked for when it is needed.
+fn ide(fields: &Map<String, Value>, transport: RemoteTransport) -> Result<Endpoint, String> {
+    let mut fields = fields.clone();
+    fields.entry("url").or_insert_with(|| Value::String(String::new()));
+    remote(&fields, transport)
 }
 
 fn remote(fields: &Map<String, Value>, transport: RemoteTransport) -> Result<Endpoint, String> {

@@ -79,6 +79,8 @@ pub(crate) struct HttpClient {
     first_byte: Duration,
     /// The token of whoever signed in, for servers that take one.
     bearer: Option<Arc<Bearer>>,
+    /// Nobody knows yet which revision the server speaks: `server/discover` is not waited for as long as other requests.
+    is_probing: bool,
 }
 
 /// A request that may have to be sent twice, with another token.
@@ -124,11 +126,15 @@ impl HttpClient {
             true => HttpSender::Tls(builder().build(tls()?)),
             false => HttpSender::Plain(builder().build_http()),
         };
-        Ok(Self { sender, first_byte, bearer: None })
+        Ok(Self { sender, first_byte, bearer: None, is_probing: false })
     }
 
     pub(crate) fn with_bearer(self, bearer: Option<Arc<Bearer>>) -> Self {
         Self { bearer, ..self }
+    }
+
+    pub(crate) fn probing(self, is_probing: bool) -> Self {
+        Self { is_probing, ..self }
     }
 
     /// The answer to a request that has all it needs, with its whole body.
@@ -308,7 +314,7 @@ impl StreamableHttpClient for HttpClient {
         largest: usize,
     ) -> HttpAnswer<StreamableHttpPostResponse> {
         let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
-        let question = probe::asked(&message).cloned();
+        let question = probe::asked(&message).filter(|_| self.is_probing).cloned();
         let mut more = vec![
             (CONTENT_TYPE, HeaderValue::from_static(JSON)),
             (ACCEPT, HeaderValue::from_static("application/json, text/event-stream")),

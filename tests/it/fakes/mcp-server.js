@@ -41,11 +41,11 @@ function answer({ id, method, params }) {
     case "tools/list":
       return say({ id, result: tools(params?.cursor) });
     case "tools/call":
+      if (process.env.STARTS) fs.appendFileSync(process.env.STARTS, "called\n");
       if (fault === "die") {
         process.stderr.write("out of memory\n", () => process.kill(process.pid, "SIGKILL"));
         return;
       }
-      if (process.env.STARTS) fs.appendFileSync(process.env.STARTS, "called\n");
       if (fault === "wait") return;
       if (fault === "huge") return huge(id, params.arguments.bytes);
       if (fault === "hostile") return say({ id, result: { content: [{ type: "text", text: HOSTILE }] } });

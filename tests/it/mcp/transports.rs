@@ -72,7 +72,8 @@ async fn bridge(stream: tokio::net::TcpStream) {
     // Its type is the crate's.
     #[expect(clippy::result_large_err)]
     let letting_in = |request: &Request, mut response: Response| {
-        if request.headers().get("authorization").is_none_or(|token| token != "Bearer t1") {
+        let has = |name: &str, value: &str| request.headers().get(name).is_some_and(|it| it == value);
+        if !has("authorization", "Bearer t1") && !has("x-claude-code-ide-authorization", "t2") {
             let mut refused = ErrorResponse::new(None);
             *refused.status_mut() = hyper::StatusCode::UNAUTHORIZED;
             return Err(refused);
@@ -132,4 +133,30 @@ fn a_helper_that_fails_says_why_and_shows_nothing_of_what_it_printed() {
     assert!(why.contains("no JSON object") && !why.contains("secret"), "{why}");
     let why = said(r#"echo '{"a": 1}'"#);
     assert!(why.contains("is no text"), "{why}");
+}
+
+#[test]
+fn an_editor_is_found_by_its_file_and_keeps_its_own_tools_to_itself() {
+    let home = Home::new();
+    let folder = home.user().join(".claude/ide");
+    std::fs::create_dir_all(&folder).unwrap();
+    let port = on_websocket();
+    let write = |port: u16, pid: u32, place: &std::path::Path, token: &str| {
+        let lock = json!({"pid": pid, "workspaceFolders": [place], "transport": "ws", "authToken": token});
+        std::fs::write(folder.join(format!("{port}.lock")), lock.to_string()).unwrap();
+    };
+    configure(&home, &json!({"ide": {"type": "ws-ide"}}));
+    assert!(listed(&home, "ide")["why"].as_str().unwrap().contains("no editor that runs"));
+    let project = home.project().canonicalize().unwrap();
+    let pid = std::process::id();
+    write(1, pid, std::path::Path::new("/elsewhere"), "wrong");
+    write(2, pid, std::path::Path::new("/"), "of an editor that has everything open");
+    write(port, pid, &project, "t2");
+    let server = listed(&home, "ide");
+    assert_eq!(server["state"], "connected", "{server}");
+    assert_eq!(home.run(&["mcp", "tools", "--json"]).ok().json(), json!([]), "the server behind it is no editor");
+    call(&home, "ide", "echo", &json!({"message": "hi"})).refused(1, "is its own");
+    // One that has ended left its file behind.
+    write(port, 4_000_000, &project, "t2");
+    assert_ne!(listed(&home, "ide")["state"], "connected");
 }

@@ -78,9 +78,10 @@ struct RulesPlace {
 struct Check {
     #[command(flatten)]
     place: RulesPlace,
-    /// The permission mode of the session: default, acceptEdits, plan, dontAsk, auto or bypassPermissions
-    #[arg(long, default_value = "default", value_parser = mode)]
-    mode: Mode,
+    /// The permission mode of the session: default, acceptEdits, plan, dontAsk, auto or bypassPermissions; may be given
+    /// several times, for an answer in each
+    #[arg(long = "mode", value_name = "MODE", default_value = "default", value_parser = mode)]
+    modes: Vec<Mode>,
     /// The session's label, for rules that are meant for some sessions only
     #[arg(long, value_name = "LABEL")]
     session: Option<String>,
@@ -197,35 +198,57 @@ impl Check {
             return self.run_lines(paths, &rules, &around, file);
         }
         let input = self.input(self.input.as_deref().unwrap_or_default())?;
-        let ruling = self.ruling(paths, &rules, &around, &input)?;
-        let trusted = rules.decide_if_trusted(self.mode, &around, tools::call(&self.tool, &input));
-        // A project's rules let nothing pass after text from outside, trusted or not.
-        let trusted = trusted.filter(|_| self.outside.is_none());
-        say(&if self.json {
-            let mut shown = in_json(&ruling);
-            shown["if_trusted"] = trusted.as_ref().map_or(Value::Null, in_json);
-            shown["not_looked_at"] = json!(["claude_settings"]);
-            format!("{shown}\n")
-        } else {
-            in_words(&ruling) + &trusted.as_ref().map(if_trusted).unwrap_or_default() + NOT_LOOKED_AT
-        });
+        for (mode, ruling) in self.modes.iter().zip(self.rulings(paths, &rules, &around, &input)?) {
+            let trusted = rules.decide_if_trusted(*mode, &around, tools::call(&self.tool, &input));
+            // A project's rules let nothing pass after text from outside, trusted or not.
+            let trusted = trusted.filter(|_| self.outside.is_none());
+            say(&if self.json {
+                let mut shown = self.in_json(*mode, &ruling);
+                shown["if_trusted"] = trusted.as_ref().map_or(Value::Null, in_json);
+                shown["not_looked_at"] = json!(["claude_settings"]);
+                format!("{shown}\n")
+            } else {
+                let ruling = in_words(&ruling) + &trusted.as_ref().map(if_trusted).unwrap_or_default();
+                self.in_mode(*mode) + &ruling + NOT_LOOKED_AT
+            });
+        }
         Ok(())
     }
 
-    fn ruling(&self, paths: &Paths, rules: &Loaded, around: &Context, input: &Value) -> anyhow::Result<Judgement> {
-        let mut ruling = rules.decide(self.mode, around, tools::call(&self.tool, input));
+    /// What is decided in each mode.
+    fn rulings(
+        &self,
+        paths: &Paths,
+        rules: &Loaded,
+        around: &Context,
+        input: &Value,
+    ) -> anyhow::Result<Vec<Judgement>> {
+        let mut rulings = rules.decide_in_each(&self.modes, around, tools::call(&self.tool, input));
         if let Some(OutsideCheck(policy)) = self.outside {
             let policy = match policy {
                 Some(policy) => policy,
                 None => crate::gate::sessions::outside(&configuration(paths, None)?),
             };
             let passes = rules.passes_outside_guard(around, tools::call(&self.tool, input), policy);
-            if !passes && ruling.decision != Decision::Deny {
+            for ruling in rulings.iter_mut().filter(|ruling| !passes && ruling.decision != Decision::Deny) {
                 ruling.decision = Decision::Ask;
                 ruling.why = format!("after text from outside this is asked for (outside = {:?})", policy.name());
             }
         }
-        Ok(ruling)
+        Ok(rulings)
+    }
+
+    /// Where several modes are asked about, each answer says its own.
+    fn in_mode(&self, mode: Mode) -> String {
+        if self.modes.len() > 1 { format!("{}: ", mode.name()) } else { String::new() }
+    }
+
+    fn in_json(&self, mode: Mode, ruling: &Judgement) -> Value {
+        let mut shown = in_json(ruling);
+        if self.modes.len() > 1 {
+            shown["mode"] = json!(mode.name());
+        }
+        shown
     }
 
     /// A JSON object as it stands, and other text as what the tool is mainly given.

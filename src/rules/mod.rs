@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use portcullis_core::policy::{
-    Call, Context, Decision, Judgement, Mode, Origin, OutsidePolicy, Rule, RuleSet, RuleSource, decide,
+    Call, Context, Decision, Judgement, Mode, Origin, OutsidePolicy, PreparedCall, Rule, RuleSet, RuleSource,
     passes_outside_guard,
 };
 
@@ -261,6 +261,13 @@ impl Rules {
         judged(&self.snapshot(), mode, around, call)
     }
 
+    /// The same in each of these modes, with one look at the disk.
+    pub(crate) fn decide_in_each(&self, modes: &[Mode], around: &Context, call: Call) -> Vec<Judgement> {
+        let set = self.snapshot();
+        let call = PreparedCall::of(&set, around, call, &RealDisk::new());
+        modes.iter().map(|mode| call.decide(&set, *mode)).collect()
+    }
+
     /// The same without the rules of a project's file that nobody has trusted, and whether there are such rules.
     pub(crate) fn decide_by_trusted(&self, mode: Mode, around: &Context, call: Call) -> (Judgement, bool) {
         let set = self.snapshot();
@@ -275,15 +282,14 @@ impl Rules {
     /// The same as if every project's file were trusted; none where that makes no difference.
     pub(crate) fn decide_if_trusted(&self, mode: Mode, around: &Context, call: Call) -> Option<Judgement> {
         let mut set = RuleSet::clone(&self.snapshot());
-        let disk = RealDisk::new();
-        let call = call.looked_up(around, &disk).looked_below(&set, around, &disk);
-        let now = decide(&set, mode, around, &call);
+        let call = PreparedCall::of(&set, around, call, &RealDisk::new());
+        let now = call.decide(&set, mode);
         for rule in &mut set.rules {
             if let Origin::Project { trusted } = &mut rule.source.origin {
                 *trusted = true;
             }
         }
-        Some(decide(&set, mode, around, &call)).filter(|then| then.decision != now.decision)
+        Some(call.decide(&set, mode)).filter(|then| then.decision != now.decision)
     }
 
     /// Whether a call may pass unasked while text from outside is before the model.
@@ -294,9 +300,7 @@ impl Rules {
 }
 
 fn judged(set: &RuleSet, mode: Mode, around: &Context, call: Call) -> Judgement {
-    let disk = RealDisk::new();
-    let call = call.looked_up(around, &disk).looked_below(set, around, &disk);
-    decide(set, mode, around, &call)
+    PreparedCall::of(set, around, call, &RealDisk::new()).decide(set, mode)
 }
 
 /// A file of a project that nobody has trusted, and that would cost more time than it may: everything is asked for.

@@ -50,9 +50,12 @@ pub(crate) const READING: Ruleset = Ruleset {
 
 pub(crate) const ANYTHING: Ruleset = Ruleset { name: "allow Bash", allow: &["Bash"], ask: &[], deny: &[] };
 
+/// Whether a call would pass unasked, in each of the [`MODES`].
+pub(crate) type Allowed = [bool; MODES.len()];
+
 pub(crate) struct Judge {
     program: PathBuf,
-    /// A release without `--lines` is started once for every line.
+    /// A release that answers for one line or one mode alone is started once for every line and mode.
     one_by_one: bool,
 }
 
@@ -62,17 +65,19 @@ impl Judge {
         let named = std::env::var_os("PORTCULLIS_TEST_JUDGE").map(PathBuf::from);
         let program = named.unwrap_or_else(|| env!("CARGO_BIN_EXE_portcullis").into());
         let help = Command::new(&program).args(["rules", "check", "--help"]).output().expect("starting the judge");
-        let one_by_one = !String::from_utf8_lossy(&help.stdout).contains("--lines");
+        let help = String::from_utf8_lossy(&help.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        let one_by_one = !help.contains("--lines") || !help.contains("for an answer in each");
         Self { program, one_by_one }
     }
 
     /// Whether each call would pass unasked.
-    pub(crate) fn allows(&self, world: &World, mode: &str, rules: Ruleset, tool: &str, inputs: &[String]) -> Vec<bool> {
+    pub(crate) fn allows(&self, world: &World, rules: Ruleset, tool: &str, inputs: &[String]) -> Vec<Allowed> {
         let inputs: Vec<String> = inputs.iter().map(|input| whole(tool, input)).collect();
         if self.one_by_one {
-            return inputs.iter().map(|input| self.one(world, mode, rules, tool, input)).collect();
+            let in_each = |input: &String| MODES.map(|mode| self.one(world, mode, rules, tool, input));
+            return inputs.iter().map(in_each).collect();
         }
-        let mut command = self.command(world, mode, rules);
+        let mut command = self.command(world, &MODES, rules);
         let mut child = command
             .args(["--lines", "-", tool])
             .stdin(Stdio::piped())
@@ -84,23 +89,25 @@ impl Judge {
         let writer = std::thread::spawn(move || input.write_all(lines.as_bytes()));
         let output = child.wait_with_output().expect("reading what the judge says");
         writer.join().expect("writing does not panic").expect("the judge reads all lines");
-        assert!(output.status.success(), "the judge failed under {} in {mode}", rules.name);
+        assert!(output.status.success(), "the judge failed under {}", rules.name);
         let answers: Vec<bool> = String::from_utf8_lossy(&output.stdout).lines().map(is_allowed).collect();
-        assert_eq!(answers.len(), inputs.len(), "the judge answers every line");
+        let answers: Vec<Allowed> = answers.as_chunks().0.to_vec();
+        assert_eq!(answers.len(), inputs.len(), "the judge answers every line in every mode");
         answers
     }
 
     fn one(&self, world: &World, mode: &str, rules: Ruleset, tool: &str, input: &str) -> bool {
-        let output = self.command(world, mode, rules).args([tool, input]).output().expect("starting the judge");
+        let output = self.command(world, &[mode], rules).args([tool, input]).output().expect("starting the judge");
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success(), "the judge failed at {input}: {}", String::from_utf8_lossy(&output.stderr));
         is_allowed(&text)
     }
 
-    fn command(&self, world: &World, mode: &str, rules: Ruleset) -> Command {
+    fn command(&self, world: &World, modes: &[&str], rules: Ruleset) -> Command {
         let mut command = Command::new(&self.program);
         command.env_clear().env("HOME", world.home()).env("PATH", world.search_path()).current_dir(world.project());
-        command.args(["rules", "check", "--json", "--mode", mode, "--cwd"]).arg(world.project());
+        command.args(["rules", "check", "--json", "--cwd"]).arg(world.project());
+        command.args(modes.iter().flat_map(|mode| ["--mode", mode]));
         for (flag, list) in [("--allow", rules.allow), ("--ask", rules.ask), ("--deny", rules.deny)] {
             command.args(list.iter().flat_map(|rule| [flag, rule]));
         }

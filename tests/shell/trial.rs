@@ -50,29 +50,26 @@ impl Trial {
                 groups.entry((*rules, case.tool)).or_default().push(at);
             }
         }
-        let pieces: Vec<(Ruleset, &str, &str, &[usize])> = groups
+        let pieces: Vec<(Ruleset, &str, &[usize])> = groups
             .iter()
-            .flat_map(|((rules, tool), members)| {
-                let modes = MODES.into_iter();
-                modes.flat_map(move |mode| members.chunks(AT_ONCE).map(move |piece| (*rules, *tool, mode, piece)))
-            })
+            .flat_map(|((rules, tool), members)| members.chunks(AT_ONCE).map(move |piece| (*rules, *tool, piece)))
             .collect();
         let answers = in_parallel(
             &pieces,
             || (),
-            |(), (rules, tool, mode, members)| {
+            |(), (rules, tool, members)| {
                 let inputs: Vec<String> = members.iter().map(|at| self.in_world(&cases[*at].line)).collect();
-                self.judge.allows(&self.prepared.world, mode, *rules, tool, &inputs)
+                self.judge.allows(&self.prepared.world, *rules, tool, &inputs)
             },
             drop,
         );
         let mut passed = vec![Passed::default(); cases.len()];
-        for ((rules, _, mode, members), allowed) in pieces.iter().zip(answers) {
-            for (at, _) in members.iter().zip(allowed).filter(|(_, is_allowed)| *is_allowed) {
-                let Passed(by_rules) = &mut passed[*at];
-                match by_rules.iter_mut().find(|(name, _)| *name == rules.name) {
-                    Some((_, modes)) => modes.push(mode),
-                    None => by_rules.push((rules.name, vec![mode])),
+        for ((rules, _, members), allowed) in pieces.iter().zip(answers) {
+            for (at, allowed) in members.iter().zip(allowed) {
+                let modes = MODES.into_iter().zip(allowed).filter(|(_, is_allowed)| *is_allowed);
+                let modes: Vec<&str> = modes.map(|(mode, _)| mode).collect();
+                if !modes.is_empty() {
+                    passed[*at].0.push((rules.name, modes));
                 }
             }
         }

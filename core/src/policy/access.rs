@@ -1,5 +1,7 @@
 //! Which files a call reads and writes, as far as it says so itself.
 
+use std::sync::Arc;
+
 use super::call::{Call, Context};
 use super::command::{Stripped, name_of};
 use super::folders::{Folders, changes_folder};
@@ -63,7 +65,7 @@ impl Action {
             "Glob" | "Grep" | "LS" => Self::File(searched(call, context)),
             _ if call.runs_a_line() => call
                 .text("command")
-                .map_or(Self::Malformed, |line| Self::Shell(Box::new(Plan::of(line, call, context)))),
+                .map_or(Self::Malformed, |line| Self::Shell(Box::new(Plan::of(&call.read_line(line), call, context)))),
             _ => Self::Other,
         }
     }
@@ -98,32 +100,53 @@ fn searched(call: &Call, context: &Context) -> Vec<FileAccess> {
     paths.into_iter().map(|path| FileAccess { access: Access::Read, path }).collect()
 }
 
-/// The absolute paths of a call whose links have to be followed before it is decided.
-pub(crate) fn paths(call: &Call, context: &Context) -> Vec<String> {
-    let action = Action::of(call, context);
-    let mut paths: Vec<String> = action.accesses().into_iter().filter_map(|file| file.path.clone()).collect();
-    if let Action::Shell(plan) = &action {
-        let certain = plan.touched.files.iter().filter(|touch| is_literal(&touch.path));
-        paths.extend(certain.map(|touch| touch.path.clone()));
+impl Action {
+    /// The absolute paths whose links have to be followed before the call is decided.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        let mut paths: Vec<String> = self.accesses().into_iter().filter_map(|file| file.path.clone()).collect();
+        if let Self::Shell(plan) = self {
+            let certain = plan.touched.files.iter().filter(|touch| is_literal(&touch.path));
+            paths.extend(certain.map(|touch| touch.path.clone()));
+        }
+        paths.sort();
+        paths.dedup();
+        paths
     }
-    paths.sort();
-    paths.dedup();
-    paths
+
+    /// The patterns of file names in a line.
+    pub(crate) fn patterns(&self) -> Vec<String> {
+        match self {
+            Self::Shell(plan) => touching::patterns(&plan.touched.files).into_iter().collect(),
+            Self::File(_) | Self::Other | Self::Malformed => vec![],
+        }
+    }
+
+    /// The files with lists of names in them.
+    pub(crate) fn lists(&self) -> Vec<String> {
+        match self {
+            Self::Shell(plan) => plan.touched.lists.iter().cloned().collect(),
+            Self::File(_) | Self::Other | Self::Malformed => vec![],
+        }
+    }
 }
 
-/// The patterns of file names in a line.
-pub(crate) fn patterns(call: &Call, context: &Context) -> Vec<String> {
-    match Action::of(call, context) {
-        Action::Shell(plan) => touching::patterns(&plan.touched.files).into_iter().collect(),
-        Action::File(_) | Action::Other | Action::Malformed => vec![],
-    }
+/// A line as it is read, whatever the disk says.
+#[derive(Clone, Debug)]
+pub(crate) struct ReadLine {
+    script: Script,
+    suspects: Arc<Suspects>,
+    with_texts: Arc<Suspects>,
 }
 
-/// The files with lists of names in them.
-pub(crate) fn lists(call: &Call, context: &Context) -> Vec<String> {
-    match Action::of(call, context) {
-        Action::Shell(plan) => plan.touched.lists.into_iter().collect(),
-        Action::File(_) | Action::Other | Action::Malformed => vec![],
+impl ReadLine {
+    pub(crate) fn of(line: &str) -> Self {
+        let mut script = Script::read(line);
+        let suspects = Suspects::of(&script);
+        let with_texts = suspects.with_texts();
+        if let Some(why) = suspects.unfinished.or(with_texts.unfinished) {
+            script.doubt(ParseIssue::Unreadable(why));
+        }
+        Self { script, suspects: Arc::new(suspects), with_texts: Arc::new(with_texts) }
     }
 }
 
@@ -140,9 +163,9 @@ pub(crate) struct Plan {
     /// Every file that its words may name.
     pub(crate) touched: Touched,
     /// Each command that may be run, wherever it stands.
-    pub(crate) suspects: Suspects,
+    pub(crate) suspects: Arc<Suspects>,
     /// The same with those in texts that a program may run, for rules on files and for removals.
-    pub(crate) with_texts: Suspects,
+    pub(crate) with_texts: Arc<Suspects>,
 }
 
 #[derive(Debug)]
@@ -166,13 +189,8 @@ impl Step {
 const MOST_FOLDERS: usize = 8;
 
 impl Plan {
-    fn of(line: &str, call: &Call, context: &Context) -> Self {
-        let mut script = Script::read(line);
-        let suspects = Suspects::of(&script);
-        let with_texts = suspects.with_texts();
-        if let Some(why) = suspects.unfinished.or(with_texts.unfinished) {
-            script.doubt(ParseIssue::Unreadable(why));
-        }
+    fn of(line: &ReadLine, call: &Call, context: &Context) -> Self {
+        let ReadLine { mut script, suspects, with_texts } = line.clone();
         let touched = Touched::by(&with_texts, call, context);
         if !touched.is_complete {
             script.doubt(ParseIssue::Unreadable("it names more files in more folders than are looked at"));

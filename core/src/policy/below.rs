@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::access::{Access, Action, patterns};
+use super::access::{Access, Action};
 use super::call::{Call, Context, Disk};
 use super::decision::Decision;
 use super::glob::PathPattern;
@@ -53,8 +53,8 @@ fn is_passed_over(path: &str, folder: &str, call: &Call, action: &Action) -> boo
 
 /// A protected file that find would find and hand to something that may change it, or the folder in which one may be
 /// where there is too much to look at.
-pub(super) fn protected(call: &Call, context: &Context, disk: &dyn Disk) -> Option<String> {
-    let Action::Shell(plan) = Action::of(call, context) else { return None };
+pub(super) fn protected(call: &Call, action: &Action, context: &Context, disk: &dyn Disk) -> Option<String> {
+    let Action::Shell(plan) = action else { return None };
     let mut found = None;
     for sought in sought(&plan.with_texts, call, context).into_iter().filter(|sought| sought.may_change) {
         for folder in &sought.folders {
@@ -72,7 +72,13 @@ pub(super) fn protected(call: &Call, context: &Context, disk: &dyn Disk) -> Opti
 }
 
 /// Each folder with the rules that mean something in it, or may do so where there is too much to look at.
-pub(super) fn found(call: &Call, rules: &RuleSet, context: &Context, disk: &dyn Disk) -> BTreeSet<(String, String)> {
+pub(super) fn found(
+    call: &Call,
+    action: &Action,
+    rules: &RuleSet,
+    context: &Context,
+    disk: &dyn Disk,
+) -> BTreeSet<(String, String)> {
     let is_about_files = |tool: &str| matches!(tool, "Read" | "Edit");
     let strict =
         rules.rules.iter().filter(|rule| rule.decision != Decision::Allow && is_about_files(&rule.pattern.tool));
@@ -86,13 +92,12 @@ pub(super) fn found(call: &Call, rules: &RuleSet, context: &Context, disk: &dyn 
         return BTreeSet::new();
     }
     let mut found = BTreeSet::new();
-    let action = Action::of(call, context);
-    let sought = match &action {
+    let sought = match action {
         Action::Shell(plan) => sought(&plan.with_texts, call, context),
         Action::File(_) | Action::Other | Action::Malformed => vec![],
     };
     let sought = sought.iter().flat_map(|one| one.folders.iter().map(move |folder| (folder.clone(), Some(one))));
-    let entered = folders(call, &action, Descent::All).into_iter().map(|folder| (folder, None));
+    let entered = folders(call, action, Descent::All).into_iter().map(|folder| (folder, None));
     for (folder, sought) in entered.chain(sought) {
         let (mut here, mut ignore_files) = (vec![], vec![]);
         let complete = disk.walk(&folder, &mut |path| {
@@ -109,9 +114,9 @@ pub(super) fn found(call: &Call, rules: &RuleSet, context: &Context, disk: &dyn 
             }
         });
         if sought.is_none() {
-            here.retain(|(path, _)| !is_passed_over(path, &folder, call, &action));
+            here.retain(|(path, _)| !is_passed_over(path, &folder, call, action));
         }
-        if sought.is_none() && !here.is_empty() && surely_passes_over(&action) {
+        if sought.is_none() && !here.is_empty() && surely_passes_over(action) {
             let ignores = Ignores::of(&folder, &ignore_files, disk);
             here.retain(|(path, _)| !ignores.hide(path, &folder));
         }
@@ -124,7 +129,7 @@ pub(super) fn found(call: &Call, rules: &RuleSet, context: &Context, disk: &dyn 
         }
     }
     // Patterns of the line itself that stand for too many files.
-    let shapes = patterns(call, context).into_iter().filter(|shape| shape.contains([STAR, ONE]));
+    let shapes = action.patterns().into_iter().filter(|shape| shape.contains([STAR, ONE]));
     for shape in shapes.filter(|shape| call.expansion(shape).is_none()) {
         let folder = fixed_folder(&shape);
         let near = rules.iter().filter(|(_, patterns)| patterns.iter().any(|one| one.may_reach_into(&folder)));

@@ -1,7 +1,9 @@
 //! A tool call as the rules see it, and the place it is made in.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
 
+use super::access::{Action, ReadLine};
 use super::path::{absolute, below, joined, lies_in};
 use super::rule::{Pattern, RuleSet};
 
@@ -42,7 +44,22 @@ pub struct Call {
     below: BTreeSet<(String, String)>,
     /// A protected file that the call finds by looking for it.
     pub(crate) found: Option<String>,
+    /// The line of a shell as it was read.
+    line: LineCache,
 }
+
+/// A line that is read once, however often it is looked at: what it may do does not depend on the disk.
+#[derive(Clone, Debug, Default)]
+struct LineCache(OnceLock<(String, Arc<ReadLine>)>);
+
+/// It says nothing that the line does not.
+impl PartialEq for LineCache {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for LineCache {}
 
 /// What only a disk can tell. A function that follows links is one that can tell nothing else.
 pub trait Disk {
@@ -85,7 +102,14 @@ impl Call {
             lists: BTreeMap::new(),
             below: BTreeSet::new(),
             found: None,
+            line: LineCache::default(),
         }
+    }
+
+    /// A line as it is read. One that was put in the place of another is read for itself.
+    pub(super) fn read_line(&self, line: &str) -> Arc<ReadLine> {
+        let (text, read) = self.line.0.get_or_init(|| (line.to_owned(), Arc::new(ReadLine::of(line))));
+        if text == line { Arc::clone(read) } else { Arc::new(ReadLine::of(line)) }
     }
 
     /// The call with every link on its paths followed, by whoever can tell no more of a disk.
@@ -96,36 +120,50 @@ impl Call {
 
     /// The call with every link on its paths followed, and every pattern in it filled in.
     #[must_use]
-    pub fn looked_up(mut self, context: &Context, disk: &impl Disk) -> Self {
+    pub fn looked_up(self, context: &Context, disk: &impl Disk) -> Self {
+        self.taken_apart(context, disk).0
+    }
+
+    /// The same, and what the call does. Where links lead changes nothing about that.
+    pub(super) fn taken_apart(mut self, context: &Context, disk: &impl Disk) -> (Self, Action) {
+        let mut action = Action::of(&self, context);
         // A folder that a pattern stands for is one in which other patterns stand for files.
         let mut seen = BTreeSet::new();
         for _ in 0..DEEPEST {
-            let patterns = super::access::patterns(&self, context);
-            let new: Vec<String> = patterns.into_iter().filter(|pattern| seen.insert(pattern.clone())).collect();
+            let new: Vec<String> = action.patterns().into_iter().filter(|one| seen.insert(one.clone())).collect();
             if new.is_empty() {
                 break;
             }
             let made = new.into_iter().filter_map(|pattern| disk.expand(&pattern).map(|made| (pattern, made)));
             self.expansions.extend(made);
+            action = Action::of(&self, context);
         }
-        for list in super::access::lists(&self, context) {
-            if let Some(names) = disk.lines(&list) {
-                self.lists.insert(list, names);
-            }
+        let lists = action.lists().into_iter().filter_map(|list| disk.lines(&list).map(|names| (list, names)));
+        self.lists.extend(lists);
+        if !self.lists.is_empty() {
+            action = Action::of(&self, context);
         }
-        for path in super::access::paths(&self, context) {
-            if let Some(target) = disk.follow(&path) {
-                self.targets.insert(path, target);
-            }
-        }
-        self
+        let targets = action.paths().into_iter().filter_map(|path| disk.follow(&path).map(|target| (path, target)));
+        self.targets.extend(targets);
+        (self, action)
     }
 
     /// The call with the folders looked into that it goes into, for what deny and ask rules mean in them.
     #[must_use]
-    pub fn looked_below(mut self, rules: &RuleSet, context: &Context, disk: &impl Disk) -> Self {
-        self.below = super::below::found(&self, rules, context, disk);
-        self.found = super::below::protected(&self, context, disk);
+    pub fn looked_below(self, rules: &RuleSet, context: &Context, disk: &impl Disk) -> Self {
+        let action = Action::of(&self, context);
+        self.looked_below_by(&action, rules, context, disk)
+    }
+
+    pub(super) fn looked_below_by(
+        mut self,
+        action: &Action,
+        rules: &RuleSet,
+        context: &Context,
+        disk: &impl Disk,
+    ) -> Self {
+        self.below = super::below::found(&self, action, rules, context, disk);
+        self.found = super::below::protected(&self, action, context, disk);
         self
     }
 

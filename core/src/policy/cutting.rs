@@ -44,6 +44,19 @@ pub(super) fn cut(value: &str, operator: &str) -> Option<String> {
     is_literal(value).then(|| replaced(value, operator).or_else(|| part(value, operator)))?
 }
 
+/// What an operator makes of a folder of which only this is known, how it is written elsewhere: `~`, `.`.
+pub(super) fn cut_place(place: &str, operator: &str) -> Vec<String> {
+    let parents = operator.strip_prefix('%').map_or(0, |cut| cut.matches("/*").count());
+    match operator {
+        "%/" | "%%/" => vec![place.to_owned()],
+        _ if operator.starts_with('@') => vec![place.to_owned()],
+        _ if parents > 0 && operator[1..] == "/*".repeat(parents) => vec![place.to_owned() + &"/..".repeat(parents)],
+        // One name, and no folder.
+        "##*/" => vec![OUTER.to_string()],
+        _ => vec![place.to_owned(), ANY.to_string()],
+    }
+}
+
 /// `%x`, `%%x`, `#x` and `##x`: whether it is cut from the end, whether as much as may be, and what.
 fn affix(operator: &str) -> Option<(bool, bool, &str)> {
     let is_end = operator.starts_with('%');

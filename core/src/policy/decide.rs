@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::access::{Access, Action, Step};
-use super::call::{Call, Context};
+use super::call::{Call, Context, Disk};
 use super::certain::is_certain;
 use super::decision::{Decision, Mode};
 use super::matching;
@@ -97,13 +97,36 @@ impl fmt::Display for MandatoryAsk {
 
 /// Decides one call. `call` must have its links followed; see [`Call::followed`].
 pub fn decide(rules: &RuleSet, mode: Mode, context: &Context, call: &Call) -> Judgement {
-    let action = Action::of(call, context);
+    decide_action(rules, mode, context, call, &Action::of(call, context))
+}
+
+/// A call that was looked up on a disk and taken apart once, to be decided in any mode.
+pub struct PreparedCall<'context> {
+    context: &'context Context,
+    call: Call,
+    action: Action,
+}
+
+impl<'context> PreparedCall<'context> {
+    /// With the folders looked into that the call goes into, for what these rules mean in them.
+    pub fn of(rules: &RuleSet, context: &'context Context, call: Call, disk: &impl Disk) -> Self {
+        let (call, action) = call.taken_apart(context, disk);
+        let call = call.looked_below_by(&action, rules, context, disk);
+        Self { context, call, action }
+    }
+
+    pub fn decide(&self, rules: &RuleSet, mode: Mode) -> Judgement {
+        decide_action(rules, mode, self.context, &self.call, &self.action)
+    }
+}
+
+fn decide_action(rules: &RuleSet, mode: Mode, context: &Context, call: &Call, action: &Action) -> Judgement {
     let view = View { rules, mode, context, call };
-    let mut mandatory_asks = view.mandatory_asks(&action);
+    let mut mandatory_asks = view.mandatory_asks(action);
     if mode == Mode::BypassPermissions {
         mandatory_asks.retain(MandatoryAsk::holds_in_bypass);
     }
-    let (said, rule, why) = view.said(&action);
+    let (said, rule, why) = view.said(action);
     let mandatory_ask = if mandatory_asks.is_empty() { Decision::Allow } else { Decision::Ask };
     let why = match mandatory_asks.first() {
         Some(first) if said < mandatory_ask || rule.is_none() && said == mandatory_ask => first.to_string(),
@@ -119,8 +142,8 @@ pub fn decide(rules: &RuleSet, mode: Mode, context: &Context, call: &Call) -> Ju
         decision,
         why,
         suppress_always: is_perhaps || mandatory_asks.iter().any(|mandatory_ask| !mandatory_ask.is_about_the_mode()),
-        quorum: view.quorum(&action),
-        risk: risk::of(call, &action, context),
+        quorum: view.quorum(action),
+        risk: risk::of(call, action, context),
         rule: rule.cloned(),
         mandatory_asks,
     }

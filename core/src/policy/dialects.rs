@@ -75,6 +75,13 @@ pub(super) fn changes_shell(found: &[Found]) -> Option<&'static str> {
     found.iter().flat_map(settings).any(sets).then_some(READ_OTHERWISE)
 }
 
+/// Why a line may start such a shell, where nobody can tell for certain what in it is text and what is a command.
+pub(super) fn may_start_another(found: &[Found]) -> Option<&'static str> {
+    let names = |text: &str| text.split(|c: char| !c.is_alphanumeric()).any(|name| alike(name).is_some());
+    let mut texts = found.iter().flat_map(|command| command.words.iter().map(|word| &word.raw).chain(&command.given));
+    texts.any(|text| names(text)).then_some(READ_OTHERWISE)
+}
+
 /// Whether a command in a text, or what it sets, is something of these shells' own.
 fn says_own_words(text: &str) -> bool {
     let is_own = |word: &str| word.starts_with("zf_") || OWN_WORDS.split_whitespace().any(|own| own == word);
@@ -244,6 +251,8 @@ mod tests {
             "echo 'cat (s)ecrets/key' > t; zsh t",
             "make SHELL=zsh a",
             "SHELL=/bin/fish script -qc x y",
+            r"echo ': $(case x in x) zsh -fc '\''b/(d)anger'\'';; esac)' | bash",
+            r": ${none:+'}'}$(exec bash -c 'zsh -fc '\''b/(d)anger'\''')",
         ] {
             assert!(!is_read(line), "{line}");
         }

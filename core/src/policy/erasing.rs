@@ -122,10 +122,7 @@ pub(super) fn changes_all(words: &[ShellWord]) -> bool {
         "chmod" | "chown" | "chgrp" | "setfacl" => true,
         "truncate" | "tee" => true,
         "sed" | "perl" | "ruby" => short(&['i']) || long("--in"),
-        "zip" => short(&['m']) || long("--move"),
-        "7z" | "7za" | "7zz" => long("-sdel"),
         "gzip" | "bzip2" | "xz" | "zstd" => short(&['r']) || long("--rec") || long("--rm"),
-        "gio" => rest.first().is_some_and(|word| matches!(word.text.as_str(), "trash" | "remove")),
         _ => false,
     }
 }

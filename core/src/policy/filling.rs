@@ -77,7 +77,12 @@ fn values(word: &ShellWord, variables: &Variables) -> Vec<Vec<ShellWord>> {
         return vec![];
     }
     let splits = fills_outside_quotes(&word.raw);
-    let known = variables.shapes(word).into_iter().filter(|shape| is_literal(shape) && !shape.contains(OUTER));
+    let shapes = variables.shapes(word);
+    // A variable of the environment may be empty within a word, but not in the place of the folders that a path begins with.
+    let is_within = |shape: &&String| shape.contains(OUTER) && !(shape.starts_with(OUTER) && shape.contains('/'));
+    let emptied: Vec<String> = shapes.iter().filter(is_within).map(|shape| shape.replace(OUTER, "")).collect();
+    let known = shapes.into_iter().filter(|shape| !shape.contains(OUTER)).chain(emptied);
+    let known = known.filter(|shape| is_literal(shape) && !shape.is_empty());
     let words = |shape: String| match splits {
         true => shape.split_whitespace().map(split_off).collect(),
         false => vec![ShellWord { is_quoted: true, ..ShellWord::plain(&shape) }],

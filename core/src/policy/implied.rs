@@ -6,9 +6,10 @@ use super::git::{GitLine, names_code};
 use super::inert::started;
 use super::options;
 use super::reading::{Descent, Reading, reading};
-use super::shell::{ShellWord, set_by_word};
+use super::shell::{ANY, OUTER, ShellWord, set_by_word};
 use super::suspects::{Found, Suspects};
 use super::touching::Touch;
+use super::values::may_be;
 
 /// The protected files that a command writes by what it is.
 pub(super) fn written(words: &[ShellWord], suspects: &Suspects) -> Option<&'static str> {
@@ -28,6 +29,9 @@ pub(super) fn written(words: &[ShellWord], suspects: &Suspects) -> Option<&'stat
 /// The hooks of git, and where it keeps all that is its own.
 const HOOKS: &str = ".git/hooks";
 
+/// Subcommands that make the folder in which git keeps what is its own.
+const MAKING: [&str; 3] = ["clone", "init", "init-db"];
+
 fn written_by_git(rest: &[ShellWord], suspects: &Suspects) -> Option<&'static str> {
     let line = GitLine::read(rest)?;
     let copies = |setting: &&ShellWord| setting.text.to_ascii_lowercase().contains("init.templatedir");
@@ -35,12 +39,18 @@ fn written_by_git(rest: &[ShellWord], suspects: &Suspects) -> Option<&'static st
         return Some(HOOKS);
     }
     let (sub, words) = line.words.split_first()?;
-    let has = |begin: &str| words.iter().any(|word| word.text.starts_with(begin));
-    let says = |said: &[&str]| words.iter().any(|word| said.contains(&word.text.as_str()));
+    // What is put together may be any word of the line.
+    let is_made = words.iter().any(|word| suspects.variables.spellings(word).iter().any(|shape| shape.contains(ANY)));
+    let others = || suspects.found.iter().flat_map(|command| &command.words).filter(|_| is_made);
+    let has = |begin: &str| words.iter().chain(others()).any(|word| word.text.starts_with(begin));
+    let says = |said: &[&str]| words.iter().chain(others()).any(|word| said.contains(&word.text.as_str()));
+    let shapes = suspects.variables.spellings(sub).into_iter().map(|shape| shape.replace(OUTER, &ANY.to_string()));
+    let shapes: Vec<String> = shapes.collect();
+    let may_make = MAKING.iter().any(|name| shapes.iter().any(|shape| may_be(shape, name)));
     match sub.text.as_str() {
         "config" => sets_code(words).then_some(".git/config"),
-        "init" | "clone" | "init-db" if has("--sep") => Some(GIT_FOLDER),
-        "init" | "clone" | "init-db" => {
+        _ if may_make && has("--sep") => Some(GIT_FOLDER),
+        _ if may_make => {
             // What it copies there, a file of settings may say.
             let is_read = |name: &str| matches!(name, "GIT_TEMPLATE_DIR" | "HOME" | "XDG_CONFIG_HOME");
             let is_set = || sets(suspects, |name| is_read(name) || name.starts_with("GIT_CONFIG"));

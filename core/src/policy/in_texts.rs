@@ -12,11 +12,12 @@ use super::command::name_of;
 use super::dialects::read_otherwise;
 use super::environment::is_command;
 use super::feeding::is_interpreter;
+use super::handing::{inner, marks};
 use super::reading::{Reading, reading};
 use super::shell::{OUTER, Piece, Script, ShellWord, assignment};
 use super::starts::starts;
 use super::suspects::{Found, Suspect, Suspects};
-use super::values::is_literal;
+use super::values::{is_literal, may_be};
 
 /// How deep a text is looked for in a text, how many there may be, and how long all of them together.
 const DEEPEST: usize = 4;
@@ -32,6 +33,12 @@ const TELLING: &str = "7z 7za 7zz alias bzip2 cd chdir chgrp chmod chown cpio dd
     mkfs mv npm parallel perl pnpm popd pushd read rimraf rm rmdir rsync ruby sed setfacl shred srm tar tee trash trash-put \
     truncate unlink wipe xargs xz yarn zip zstd";
 
+/// The same of programs that go through the folder they are in when they are told of no other.
+const SEARCHING: &str = "ack ag egrep fgrep grep rg";
+
+/// More texts than these are not put behind what takes its words from elsewhere.
+const MOST_HANDED: usize = 8;
+
 /// Interpreters in whose language a name needs no quotes.
 const WITHOUT_QUOTES: [&str; 3] = ["tclsh", "wish", "expect"];
 
@@ -43,6 +50,7 @@ impl Suspects {
         let mut length = 0;
         let mut texts: Vec<String> = self.found.iter().flat_map(|command| self.texts_of(command)).collect();
         texts.extend(self.found.iter().flat_map(|command| self.renamed(command)));
+        texts.extend(self.handed_words());
         for _ in 0..DEEPEST {
             let mut next = vec![];
             for text in texts.iter().flat_map(|text| scripts_in(text)) {
@@ -86,19 +94,46 @@ impl Suspects {
         texts
     }
 
-    /// A command by the other names of its program: what a variable in the place of the name holds, or an alias stands for.
+    /// The commands in a command by the other names of their programs: what a variable in the place of a name holds, what
+    /// an alias stands for, and what a pattern may be.
     fn renamed(&self, command: &Found) -> Vec<String> {
-        let Some((first, rest)) = command.words.split_first() else { return vec![] };
+        let starts = starts(&command.words).into_iter();
+        starts.flat_map(|start| self.renamed_from(command.words.get(start..).unwrap_or_default())).collect()
+    }
+
+    fn renamed_from(&self, words: &[ShellWord]) -> Vec<String> {
+        let Some((first, rest)) = words.split_first() else { return vec![] };
         let mut names = self.variables.spellings(first);
+        let meant: Vec<String> = names.iter().flat_map(|shape| programs_like(shape)).map(str::to_owned).collect();
         let aliases = self.found.iter().filter(|one| one.words.first().is_some_and(|word| word.text == "alias"));
         let stands_for = |word: &ShellWord| {
             let value = word.text.split_once('=').filter(|(name, _)| *name == first.text);
             value.map(|(_, value)| value.to_owned())
         };
         names.extend(aliases.flat_map(|alias| alias.words.iter().skip(1).filter_map(stands_for)));
+        names.extend(meant);
         names.retain(|name| *name != first.text && is_literal(name) && !name.contains(OUTER));
         let words: Vec<&str> = rest.iter().map(|word| word.raw.as_str()).collect();
         names.into_iter().map(|name| format!("{name} {}", words.join(" "))).collect()
+    }
+
+    /// What takes its words from elsewhere, with the words that the line says for it: `echo init | xargs git`.
+    fn handed_words(&self) -> Vec<String> {
+        let printed: Vec<String> = self.found.iter().flat_map(printed_words).take(MOST_HANDED).collect();
+        let marks = marks(self);
+        let mut lines = vec![];
+        for command in &self.found {
+            let takes = |word: &ShellWord| matches!(name_of(&word.text), "xargs" | "parallel");
+            let Some(at) = command.words.iter().position(takes) else { continue };
+            let Some(inner) = inner(&command.words[at + 1..]) else { continue };
+            let inner: Vec<&str> = inner.iter().map(|word| word.raw.as_str()).collect();
+            let inner = inner.join(" ");
+            for text in printed.iter().chain(command.given.iter().take(MOST_HANDED)) {
+                let put = marks.iter().fold(inner.clone(), |line, mark| line.replace(mark, text));
+                lines.push(if put == inner { format!("{inner} {text}") } else { put });
+            }
+        }
+        lines
     }
 
     /// The texts that a command may run, or hand to something that does.
@@ -116,6 +151,28 @@ impl Suspects {
         let is_foreign = runs && command.words.first().is_some_and(|word| is_foreign(name_of(&word.text)));
         let texts = texts.flat_map(|text| if is_foreign { in_quotes(&text) } else { vec![text] });
         texts.chain(set).collect()
+    }
+}
+
+/// The programs that matter and that a shape may be: a pattern for `/bin/git` is git. What only the environment knows is
+/// none that the line could have chosen.
+fn programs_like(shape: &str) -> Vec<&'static str> {
+    let name = name_of(shape);
+    if is_literal(name) || name.contains(OUTER) {
+        return vec![];
+    }
+    TELLING.split_whitespace().chain(SEARCHING.split_whitespace()).filter(|program| may_be(name, program)).collect()
+}
+
+/// The words that a command prints as they stand, as one text; with and without what may be a format.
+fn printed_words(command: &Found) -> Vec<String> {
+    let Some((first, rest)) = command.words.split_first() else { return vec![] };
+    let is_option = |word: &&ShellWord| matches!(word.text.as_str(), "-n" | "-e" | "-E" | "-ne" | "-en" | "--");
+    let rest: Vec<String> = rest.iter().skip_while(is_option).map(ShellWord::script).collect();
+    match name_of(&first.text) {
+        "echo" => vec![rest.join(" ")],
+        "printf" => vec![rest.join(" "), rest.get(1..).unwrap_or_default().join(" ")],
+        _ => vec![],
     }
 }
 

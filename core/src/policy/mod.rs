@@ -94,7 +94,7 @@ mod written;
 
 pub use call::{Call, Context, Disk, Given};
 pub use cover::covers;
-pub use decide::{Judgement, MandatoryAsk, applies, decide};
+pub use decide::{Judgement, MandatoryAsk, PreparedCall, applies, decide};
 pub use decision::{Decision, Mode, mode_in_words};
 pub use outside::{OWN_TOOLS, OutsidePolicy, outside_reason, passes_outside_guard};
 pub use path::absolute;

@@ -235,10 +235,7 @@ pub(crate) fn descent(words: &[ShellWord]) -> Descent {
         rest.iter().any(|word| word.is_flag() && !word.text.starts_with("--") && word.text.contains(letters))
     };
     let long = |begin: &str| rest.iter().any(|word| word.text.starts_with(begin));
-    // What a project's own program does, its words do not say.
-    if first.text.contains('/') && !first.text.starts_with("/bin/") && !first.text.starts_with("/usr/") {
-        return Descent::No;
-    }
+    let is_the_systems = first.text.starts_with("/bin/") || first.text.starts_with("/usr/");
     let enters = match name_of(&first.text) {
         "grep" | "egrep" | "fgrep" => short(&['r', 'R', 'd']) || long("--rec") || long("--de") || long("--di"),
         "rg" | "ag" => {
@@ -255,6 +252,8 @@ pub(crate) fn descent(words: &[ShellWord]) -> Descent {
             short(&['c']) || long("--cr")
         }
         name if builds(name) => return Descent::Named,
+        // What a project's own program does its words do not say, unless it is called as one of these.
+        _ if first.text.contains('/') && !is_the_systems => false,
         // What surely only reads reads no folder, but for those above.
         _ => reading(words) == Reading::Perhaps,
     };

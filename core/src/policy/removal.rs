@@ -190,6 +190,9 @@ fn removed(words: &[ShellWord]) -> Option<Vec<&ShellWord>> {
     let (first, rest) = words.split_first()?;
     let names = || rest.iter().filter(|word| !word.is_flag());
     let has = |begin: &str| rest.iter().any(|word| word.text.starts_with(begin));
+    let short = |letter: char| {
+        rest.iter().any(|word| word.is_flag() && !word.text.starts_with("--") && word.text.contains(letter))
+    };
     match name_of(&first.text) {
         name if is_own(name) => Some(names().collect()),
         "mv" => {
@@ -204,7 +207,12 @@ fn removed(words: &[ShellWord]) -> Option<Vec<&ShellWord>> {
             let deletes = has("-delete") || rest.iter().any(|word| is_own(name_of(&word.text)));
             deletes.then(|| whole_folders(rest))
         }
-        "tar" if has("--remove-files") => Some(names().collect()),
+        "tar" if has("--rem") => Some(names().collect()),
+        "zip" if short('m') || has("--move") => Some(names().collect()),
+        "7z" | "7za" | "7zz" if has("-sdel") => Some(names().collect()),
+        "gio" if rest.first().is_some_and(|word| matches!(word.text.as_str(), "trash" | "remove")) => {
+            Some(names().skip(1).collect())
+        }
         "rsync" if has("--del") || has("--remove-source") => Some(names().collect()),
         _ => None,
     }
@@ -249,6 +257,11 @@ impl RemovalView<'_> {
         }
         if folder.is_empty() && !all_in_it {
             return !word.is_literal;
+        }
+        // Before anything is left out of it: the process may be what is not known.
+        let folder = without_proc(folder, from);
+        if folder.starts_with('/') && is_open(&folder) {
+            return true;
         }
         if folder.starts_with([ANY, OUTER]) {
             let below = folder.split_once('/').map_or("", |(_, rest)| rest);

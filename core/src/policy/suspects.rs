@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::dialects::{changes_shell, read_otherwise};
+use super::dialects::{changes_shell, may_start_another, read_otherwise};
 use super::feeding;
 use super::inert::is_inert;
 use super::languages;
@@ -97,6 +97,9 @@ impl Suspects {
         suspects.fill_in();
         suspects.name_programs();
         suspects.unseen = suspects.unseen.or(shifts(&suspects.found)).or(changes_shell(&suspects.found));
+        if suspects.is_unsure {
+            suspects.unseen = suspects.unseen.or(may_start_another(&suspects.found));
+        }
         suspects.computed = receivers::computed(&suspects);
         suspects.flow = Flow::of(&suspects);
         suspects

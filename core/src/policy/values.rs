@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cutting::{cut, default_in};
+use super::cutting::{cut, cut_place, default_in};
 use super::shapes::globbed;
 pub(crate) use super::shapes::{fills_outside_quotes, in_words, is_literal, may_be};
 use super::shell::{ANY, LIST, ONE, OUTER, Piece, STAR, ShellWord};
@@ -166,6 +166,10 @@ impl Variables {
         if let Some(values) = self.followed(name, operator) {
             return values;
         }
+        let place = place_of(name).filter(|_| !self.values.contains_key(name) && default_in(operator).is_none());
+        if let Some(place) = place {
+            return cut_place(place, operator);
+        }
         let mut values = self.value(name);
         if let Some(instead) = default_in(operator) {
             values.extend(self.values_of(&ShellWord::read(instead)));
@@ -205,9 +209,7 @@ impl Variables {
         match (self.values.get(name), name) {
             (Some(values), _) if !self.sets_any => values.clone(),
             (Some(values), _) => [values.clone(), vec![ANY.to_string()]].concat(),
-            (None, "HOME") => vec!["~".to_owned()],
-            (None, "PWD") => vec![".".to_owned()],
-            (None, "OLDPWD") => vec!["~-".to_owned()],
+            (None, "HOME" | "PWD" | "OLDPWD") => place_of(name).map(str::to_owned).into_iter().collect(),
             (None, "IFS") => vec![" ".to_owned()],
             // Numbers.
             (None, "?" | "#" | "$" | "!") => vec!["0".to_owned()],
@@ -216,6 +218,16 @@ impl Variables {
             }
             (None, _) => vec![OUTER.to_string()],
         }
+    }
+}
+
+/// Folders that everybody has, as they are written elsewhere: the home, the one that one is in, the one before it.
+fn place_of(name: &str) -> Option<&'static str> {
+    match name {
+        "HOME" => Some("~"),
+        "PWD" => Some("."),
+        "OLDPWD" => Some("~-"),
+        _ => None,
     }
 }
 
@@ -250,6 +262,11 @@ mod tests {
             ("export X=y; cat $X", vec!["y"]),
             ("X=a; X=b; cat $X", vec!["a", "b"]),
             ("cat $HOME/.ssh", vec!["~/.ssh"]),
+            ("cat ${PWD%/*}/x", vec!["./../x"]),
+            ("cat ${HOME%/*/*}", vec!["~/../.."]),
+            ("cat ${HOME%/}/x", vec!["~/x"]),
+            ("cat ${PWD##*/}", vec!["\u{2fffe}"]),
+            ("cat ${PWD#/}", vec![".", "\u{10ffff}"]),
             ("cat '$X'", vec!["$X"]),
             ("cat $X", vec!["\u{2fffe}"]),
             ("cat $1", vec!["\u{10ffff}"]),

@@ -8,14 +8,14 @@ use anyhow::Context as _;
 use portcullis_core::policy::Context;
 use portcullis_core::visible;
 
-use super::{Check, in_json};
+use super::Check;
 use crate::cli::say;
 use crate::config::Paths;
 use crate::failure::Failure;
 use crate::rules::Rules;
 
 impl Check {
-    /// Says a line for every line, in their order, so that a program can hold one against the other.
+    /// Says a line for every line and mode, in their order, so that a program can hold one against the other.
     pub(super) fn run_lines(&self, paths: &Paths, rules: &Rules, context: &Context, file: &Path) -> anyhow::Result<()> {
         let reading = || format!("reading {}", file.display());
         let lines: Box<dyn BufRead> = if file == Path::new("-") {
@@ -31,17 +31,14 @@ impl Check {
             // A command of several lines is written in JSON, as one string.
             let text = serde_json::from_str::<String>(&line).unwrap_or(line);
             let input = self.input(&text).or_else(|problem| self.as_text(&text).ok_or(problem))?;
-            let ruling = self.ruling(paths, rules, context, &input)?;
-            say(&if self.json {
-                format!("{}\n", in_json(&ruling))
-            } else {
-                format!(
-                    "{}: {} ({})\n",
-                    ruling.decision.name(),
-                    visible(&text).replace('\n', "\\n"),
-                    visible(&ruling.why)
-                )
-            });
+            for (mode, ruling) in self.modes.iter().zip(self.rulings(paths, rules, context, &input)?) {
+                say(&if self.json {
+                    format!("{}\n", self.in_json(*mode, &ruling))
+                } else {
+                    let (decision, why) = (ruling.decision.name(), visible(&ruling.why));
+                    format!("{}{decision}: {} ({why})\n", self.in_mode(*mode), visible(&text).replace('\n', "\\n"))
+                });
+            }
         }
         Ok(())
     }

@@ -135,6 +135,12 @@ const PATHS: &[&str] = &[
     "/proc/$BASHPID/root\"$(pwd)\"/secrets/key.pem",
     "/proc/self/task/$$/root$PWD/secrets/key.pem",
     "/proc/self/c?d/secrets/key.pem",
+    "${PWD%/*}/project/secrets/key.pem",
+    "${HOME%/*}/home/.ssh/id_rsa",
+    "/${PWD#/}/secrets/key.pem",
+    "${PWD:0}/secrets/key.pem",
+    "${PWD/project/project}/secrets/key.pem",
+    "/proc/$BASHPID/root${PWD%/*}/.ssh/id_rsa",
 ];
 
 const DIRECTORIES: &[&str] = &[

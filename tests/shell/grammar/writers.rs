@@ -255,6 +255,7 @@ const PATHS: &[(&str, &str)] = &[
     ("$(echo .git/config)", "$(echo .git)"),
     ("/proc/self/cwd/.git/config", "/proc/self/cwd/.git"),
     ("/proc/self/root$HOME/.bashrc", "/proc/self/root$PWD/.git"),
+    ("${PWD%/*}/.bashrc", "${PWD/project/project}/.git"),
 ];
 
 pub(super) fn size() -> usize {

@@ -1,11 +1,13 @@
 //! `portcullis mcp`: the MCP servers that are configured, what they offer, and calls to them.
 
+mod adopt;
 mod answers;
 mod approve;
 mod call;
 mod change;
 mod list;
 mod offers;
+mod serve;
 mod sign_in;
 mod status;
 
@@ -18,7 +20,7 @@ use super::{environment, log_as_notes, paths};
 use crate::report::note;
 use crate::upstream::auth::AuthFolder;
 use crate::upstream::config::{Configuration, ServerFiles};
-use crate::upstream::{Answering, ListKind, Timeouts, Upstreams};
+use crate::upstream::{ListKind, Timeouts, Upstreams};
 
 /// Look at MCP servers, call their tools, and approve those of a project
 ///
@@ -63,6 +65,18 @@ enum McpCommand {
     Add(change::Add),
     /// Remove a server from Claude Code's files
     Remove(change::Remove),
+    /// Serve all servers to one MCP client on standard input and output, and ask a person before each call
+    ///
+    /// Register it with a client in place of the servers: its tools are called server__tool. Rules name them
+    /// mcp__server__tool, whichever client calls; what no rule allows or denies is asked for, as any other prompt.
+    Serve(serve::McpServe),
+    /// Put servers of Claude Code behind the gateway: its entries start `mcp serve`, under the same names
+    ///
+    /// Tools keep their names, and every call is judged by rules or asked for. Only your own entries are changed, and
+    /// `release` puts each back to the byte.
+    Adopt(adopt::Adopt),
+    /// Put servers back that were adopted, as their entries were
+    Release(adopt::Release),
     /// Use a server again that was disabled in this project
     Enable(change::Named),
     /// Do not use a server in this project; Claude Code still does
@@ -78,19 +92,29 @@ impl Mcp {
             | McpCommand::Tools(_)
             | McpCommand::Resources(_)
             | McpCommand::Prompts(_) => InsideAnAgent::Allowed,
+            // Every call is asked for, or allowed by a rule.
+            McpCommand::Serve(_) => InsideAnAgent::AsksPeople,
             McpCommand::Call(call) => refused_here(format!("call {} of the MCP server {}", call.tool, call.server)),
             McpCommand::Login(login) => refused_here(format!("sign in to the MCP server {}", login.name)),
             McpCommand::Logout(logout) => refused_here(format!("sign out of the MCP server {}", logout.name)),
             McpCommand::Approve(approve) => refused_here(format!("approve {}", approve.in_words())),
             McpCommand::Add(add) => refused_here(format!("add the MCP server {}", add.name)),
             McpCommand::Remove(remove) => refused_here(format!("remove the MCP server {}", remove.name)),
+            McpCommand::Adopt(adopt) => {
+                refused_here(format!("put MCP servers behind the gateway ({})", adopt.servers.join(", ")))
+            }
+            McpCommand::Release(release) => {
+                refused_here(format!("take MCP servers from the gateway ({})", release.servers.join(", ")))
+            }
             McpCommand::Enable(named) => refused_here(format!("enable the MCP server {}", named.name)),
             McpCommand::Disable(named) => refused_here(format!("disable the MCP server {}", named.name)),
         }
     }
 
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
-        log_as_notes();
+        if !matches!(self.what, McpCommand::Serve(_)) {
+            log_as_notes();
+        }
         match self.what {
             McpCommand::List { json } => list::run(json).await,
             McpCommand::Status(status) => status.run().await,
@@ -98,11 +122,14 @@ impl Mcp {
             McpCommand::Resources(offers) => offers.run(ListKind::Resources).await,
             McpCommand::Prompts(offers) => offers.run(ListKind::Prompts).await,
             McpCommand::Call(call) => call.run().await,
+            McpCommand::Serve(serve) => serve.run().await,
             McpCommand::Login(login) => login.run().await,
             McpCommand::Logout(logout) => logout.run(),
             McpCommand::Approve(approve) => approve.run(),
             McpCommand::Add(add) => add.run(),
             McpCommand::Remove(remove) => remove.run(),
+            McpCommand::Adopt(adopt) => adopt.run(),
+            McpCommand::Release(release) => release.run(),
             McpCommand::Enable(named) => named.switch(true),
             McpCommand::Disable(named) => named.switch(false),
         }
@@ -118,20 +145,9 @@ fn configuration() -> anyhow::Result<(ServerFiles, Configuration)> {
 
 /// The connections of this command, with all servers that may be used.
 async fn upstreams(configuration: &Configuration, tries: u32) -> anyhow::Result<Upstreams> {
-    upstreams_answering(configuration, tries, None).await
-}
-
-async fn upstreams_answering(
-    configuration: &Configuration,
-    tries: u32,
-    answering: Option<Answering>,
-) -> anyhow::Result<Upstreams> {
-    let mut upstreams = Upstreams::new(std::env::current_dir()?, Timeouts::read(&variable), tries)
+    let upstreams = Upstreams::new(std::env::current_dir()?, Timeouts::read(&variable), tries)
         .with_tokens(AuthFolder::new(&paths()?.state_dir))
         .guarded_by(std::env::current_exe()?);
-    if let Some(answering) = answering {
-        upstreams = upstreams.answering(answering);
-    }
     upstreams.reconcile(configuration.upstreams()).await;
     Ok(upstreams)
 }

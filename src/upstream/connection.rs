@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use hyper::header::{HeaderName, HeaderValue};
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CancelledNotificationParam, ClientRequest, InputRequest,
-    InputRequiredResult, PaginatedRequestParams, ProtocolVersion, RequestId, ServerResult,
+    CancelledNotification, CancelledNotificationParam, ClientRequest, PaginatedRequestParams, ProtocolVersion,
+    ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, PeerRequestOptions, RunningService,
@@ -19,13 +19,14 @@ use rmcp::service::{
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use serde::Serialize;
-use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
 use super::auth::Bearer;
+use super::client::{ClientBehind, PassedRequest};
 use super::config::{Endpoint, RemoteEndpoint, RemoteTransport, Revision, Upstream};
 use super::failure::{self, CallFailure, ConnectFailure};
-use super::handler::{Answering, ClientSide, ELICIT, SAMPLE};
+use super::handler::ClientSide;
 use super::headers::headers;
 use super::ide;
 use super::lists::ListKind;
@@ -44,17 +45,8 @@ const STDERR_LINES: usize = 5;
 /// Longer than a server on standard streams is given to end, and long enough to end a session over HTTP.
 const CLOSE: Duration = Duration::from_secs(2);
 
-/// A call that wants more answers than this goes round in a circle.
-const MOST_ROUNDS: u32 = 10;
-/// A call that is asked for again without a question waits so long, and then twice as long each time.
-const ROUND: Duration = Duration::from_millis(100);
-
-/// What goes with a call.
-#[derive(Default)]
-pub(crate) struct CallOptions {
-    /// Where its progress is told, each as the parameters of the notification.
-    pub(crate) progress: Option<mpsc::Sender<Value>>,
-}
+/// JSON-RPC's code for them.
+const BAD_PARAMETERS: i32 = -32602;
 
 /// What every connection of a process is made with.
 #[derive(Clone, Copy)]
@@ -64,8 +56,8 @@ pub(super) struct Means<'a> {
     pub(super) timeouts: &'a Timeouts,
     /// The program that takes servers along when we are killed.
     pub(super) guard: Option<&'a Path>,
-    /// Who answers what servers ask.
-    pub(super) answering: Option<&'a Answering>,
+    /// Who uses the connections, and answers what servers ask.
+    pub(super) behind: Option<&'a Arc<ClientBehind>>,
 }
 
 /// What a server said of itself.
@@ -101,7 +93,7 @@ impl ServerConnection {
         known: Option<Revision>,
     ) -> Result<Self, ConnectFailure> {
         let Means { folder, timeouts, .. } = *means;
-        let side = ClientSide::new(&upstream.name, means.answering.cloned());
+        let side = ClientSide::new(&upstream.name, means.behind.cloned());
         // Kept here, so that it can be shown when the time is over.
         let stderr = Mutex::new(None);
         let opening = async {
@@ -300,73 +292,47 @@ impl ServerConnection {
         })
     }
 
-    /// Calls a tool once, in as many rounds as the server wants. The result is the server's own, as JSON. A call that is
-    /// dropped is cancelled.
-    pub(super) async fn call(
-        &self,
-        tool: &str,
-        arguments: Map<String, Value>,
-        times: CallTimes,
-        call: &CallOptions,
-    ) -> Result<Value, CallFailure> {
-        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        for round in 0..MOST_ROUNDS {
-            let request = ClientRequest::CallToolRequest(CallToolRequest::new(params.clone()));
-            let answered = self.request(request, times, call).await;
-            match answered.map_err(|error| self.explained(CallFailure::of(&error)))? {
-                ServerResult::CallToolResult(result) => {
-                    return serde_json::to_value(result).map_err(|error| CallFailure::Nonsense(error.to_string()));
-                }
-                ServerResult::InputRequiredResult(wanted) => self.provide(wanted, &mut params, round).await?,
-                _ => return Err(CallFailure::Nonsense("it is no result of a tool".to_owned())),
-            }
-        }
-        Err(CallFailure::Nonsense(format!("it wants answers more than {MOST_ROUNDS} times")))
-    }
-
-    async fn request(
-        &self,
-        request: ClientRequest,
-        times: CallTimes,
-        call: &CallOptions,
-    ) -> Result<ServerResult, ServiceError> {
-        let options = match times.idle {
+    /// Sends a request once. The result is the server's own, as JSON.
+    pub(super) async fn request(&self, passed: &PassedRequest<'_>, times: CallTimes) -> Result<Value, CallFailure> {
+        let request = json!({"method": passed.method, "params": passed.params});
+        let request: ClientRequest = serde_json::from_value(request).map_err(|error| {
+            let message = format!("the parameters of {} do not fit: {error}", passed.method);
+            CallFailure::Refused { code: BAD_PARAMETERS, message, data: None }
+        })?;
+        let mut options = match times.idle {
             Some(idle) => PeerRequestOptions::with_timeout(idle).reset_timeout_on_progress(),
             None => PeerRequestOptions::with_timeout(times.whole),
         };
-        let handle = self.peer.send_request_with_option(request, options.with_max_total_timeout(times.whole)).await?;
-        let _watch = call.progress.clone().map(|to| self.side.watch(handle.progress_token.clone(), to));
-        let mut abandoned = AbandonedCall { peer: self.peer.clone(), id: Some(handle.id.clone()) };
-        let answered = handle.await_response().await;
-        abandoned.id = None;
-        answered
-    }
-
-    /// Puts the answers into a call that is to be sent once more for them.
-    async fn provide(
-        &self,
-        wanted: InputRequiredResult,
-        params: &mut CallToolRequestParams,
-        round: u32,
-    ) -> Result<(), CallFailure> {
-        let mut answers = std::collections::BTreeMap::new();
-        for (key, question) in wanted.input_requests.unwrap_or_default() {
-            let (method, params) = match &question {
-                InputRequest::Elicitation(question) => (ELICIT, serde_json::to_value(&question.params)),
-                InputRequest::CreateMessage(question) => (SAMPLE, serde_json::to_value(&question.params)),
-                _ => return Err(CallFailure::Nonsense("it asks for what no client has".to_owned())),
-            };
-            let declined = || (method == ELICIT).then(|| json!({ "action": "decline" }));
-            let answer = self.side.ask(method, params.unwrap_or_default()).await.or_else(declined);
-            let nobody = || CallFailure::Nonsense("it wants words of a model, and there is none".to_owned());
-            answers.insert(key, answer.ok_or_else(nobody)?);
+        options = options.with_max_total_timeout(times.whole);
+        // It was waited for a connection meanwhile.
+        if passed.cancelled.is_some_and(CancellationToken::is_cancelled) {
+            return Err(CallFailure::TakenBack);
         }
-        if answers.is_empty() {
-            tokio::time::sleep(ROUND * 2_u32.pow(round)).await;
+        let failed = |error: &ServiceError| self.explained(CallFailure::of(error));
+        let handle = self.peer.send_request_with_option(request, options).await.map_err(|error| failed(&error))?;
+        let token = handle.progress_token.clone();
+        let _watch = passed.progress.clone().map(|progress| self.side.watch(token, progress));
+        let id = handle.id.clone();
+        let cancelled = async {
+            match passed.cancelled {
+                Some(cancelled) => cancelled.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
+        let answered = tokio::select! {
+            answered = handle.await_response() => answered.map_err(|error| failed(&error))?,
+            () = cancelled => {
+                let params = CancelledNotificationParam::new(Some(id), Some("the client took it back".to_owned()));
+                drop(self.peer.send_notification(CancelledNotification::new(params).into()).await);
+                return Err(CallFailure::TakenBack);
+            }
+        };
+        match answered {
+            ServerResult::InputRequiredResult(_) if !passed.takes_input_required => {
+                Err(CallFailure::Nonsense("it wants an answer of a person, which nobody offered".to_owned()))
+            }
+            result => serde_json::to_value(result).map_err(|error| CallFailure::Nonsense(error.to_string())),
         }
-        params.input_responses = (!answers.is_empty()).then_some(answers);
-        params.request_state = wanted.request_state;
-        Ok(())
     }
 
     /// With the end of what the server said on standard error, where the connection is to blame.
@@ -378,23 +344,6 @@ impl ServerConnection {
             }
             other => other,
         }
-    }
-}
-
-/// Tells the server that nobody waits for a call any more, if that is dropped before its answer.
-struct AbandonedCall {
-    peer: Peer<RoleClient>,
-    id: Option<RequestId>,
-}
-
-impl Drop for AbandonedCall {
-    fn drop(&mut self) {
-        let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current()) else { return };
-        let peer = self.peer.clone();
-        runtime.spawn(async move {
-            let reason = Some("nobody waits for it any more".to_owned());
-            drop(peer.notify_cancelled(CancelledNotificationParam::new(Some(id), reason)).await);
-        });
     }
 }
 

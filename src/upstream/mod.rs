@@ -4,10 +4,10 @@
 //! and again when it was lost. Types of rmcp end here: others are given names, texts and JSON.
 
 pub(crate) mod auth;
+mod client;
 pub(crate) mod config;
 mod connection;
 mod failure;
-#[expect(deprecated, reason = "servers of the revisions up to 2025-11-25 sample and log")]
 mod handler;
 mod headers;
 mod ide;
@@ -22,9 +22,8 @@ mod timeouts;
 mod transport;
 mod upstreams;
 
-pub(crate) use connection::CallOptions;
+pub(crate) use client::{ClientBehind, FromServer, PassedRequest, RefusedRequest, ServerSaid};
 pub(crate) use failure::CallFailure;
-pub(crate) use handler::{Answering, FromServer};
 pub(crate) use lists::ListKind;
 pub(crate) use names::{ToolName, names};
 pub(crate) use slot::UpstreamState;

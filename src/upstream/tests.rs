@@ -8,12 +8,12 @@ use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response};
 use hyper_util::rt::TokioIo;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use super::config::{Upstream, entry_of_test};
 use super::failure::CallFailure;
-use super::{ListKind, Timeouts, UpstreamState, Upstreams};
+use super::{ListKind, PassedRequest, Timeouts, UpstreamState, Upstreams};
 
 /// What a server does with one request.
 enum Reply {
@@ -135,7 +135,8 @@ async fn all(upstream: &Upstream) -> Upstreams {
 }
 
 async fn call(upstreams: &Upstreams) -> Result<Value, CallFailure> {
-    upstreams.call("x", "a", Map::new()).await
+    let params = json!({"name": "a", "arguments": {}}).as_object().unwrap().clone();
+    upstreams.request("x", &PassedRequest::plain("tools/call", params)).await
 }
 
 #[tokio::test]

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use super::auth::AuthFolder;
+use super::client::{ClientBehind, PassedRequest};
 use super::config::{Revision, Upstream};
-use super::connection::{CallOptions, Means};
+use super::connection::Means;
 use super::failure::{CallFailure, ConnectFailure};
-use super::handler::Answering;
 use super::lists::{KeptLists, ListKind, ReadAt};
 use super::slot::{Connecting, Slot, UpstreamState};
 use super::timeouts::Timeouts;
@@ -37,7 +37,8 @@ pub(crate) struct Upstreams {
     /// Where the tokens of those are who signed in; without it nobody can.
     auth: Option<AuthFolder>,
     heeds_refusals: bool,
-    answering: Option<Answering>,
+    /// The client that all connections are made for, if there is one.
+    behind: OnceLock<Arc<ClientBehind>>,
     guard: Option<PathBuf>,
 }
 
@@ -55,7 +56,7 @@ impl Upstreams {
             lists: KeptLists::default(),
             auth: None,
             heeds_refusals: false,
-            answering: None,
+            behind: OnceLock::new(),
             guard: None,
         }
     }
@@ -71,9 +72,9 @@ impl Upstreams {
         Self { heeds_refusals: true, ..self }
     }
 
-    /// Hands on what servers ask and tell. Without it they are told that nobody is there.
-    pub(crate) fn answering(self, answering: Answering) -> Self {
-        Self { answering: Some(answering), ..self }
+    /// From now on connections are made for this client. The first counts.
+    pub(crate) fn serve(&self, client: ClientBehind) {
+        self.behind.get_or_init(|| Arc::new(client));
     }
 
     /// Starts servers under `program __guard`, which ends them when this process is gone, however it went.
@@ -110,6 +111,11 @@ impl Upstreams {
 
     pub(crate) fn state(&self, name: &str) -> Option<UpstreamState> {
         self.slot(name).map(|slot| slot.state())
+    }
+
+    /// Of a server's configuration.
+    pub(crate) fn hash(&self, name: &str) -> Option<String> {
+        self.slot(name).map(|slot| slot.upstream.hash.clone())
     }
 
     /// Connects, if that was not done before, and says how it went.
@@ -154,26 +160,12 @@ impl Upstreams {
         }
     }
 
-    /// Calls a tool. What was sent is not sent again, whatever became of it; what the server surely did not take is, once.
-    #[allow(dead_code, reason = "the gateway calls so")]
-    pub(crate) async fn call(
-        &self,
-        name: &str,
-        tool: &str,
-        arguments: Map<String, Value>,
-    ) -> Result<Value, CallFailure> {
-        self.call_with(name, tool, arguments, &CallOptions::default()).await
-    }
-
-    pub(crate) async fn call_with(
-        &self,
-        name: &str,
-        tool: &str,
-        arguments: Map<String, Value>,
-        options: &CallOptions,
-    ) -> Result<Value, CallFailure> {
+    /// Sends a request on to a server. What was sent is not sent again, whatever became of it; what the server surely did
+    /// not take is, once.
+    pub(crate) async fn request(&self, name: &str, passed: &PassedRequest<'_>) -> Result<Value, CallFailure> {
         let slot = self.slot(name).ok_or_else(unknown)?;
-        if !slot.is_for_us(tool) {
+        let tool = passed.params.get("name").and_then(Value::as_str).filter(|_| passed.method == "tools/call");
+        if tool.is_some_and(|tool| !slot.is_for_us(tool)) {
             let message = "this tool of the editor is its own".to_owned();
             return Err(CallFailure::Refused { code: METHOD_NOT_FOUND, message, data: None });
         }
@@ -182,10 +174,10 @@ impl Upstreams {
         loop {
             let connection = slot.connection(&self.connecting(&slot)).await.map_err(CallFailure::NoConnection)?;
             // Of this revision on, some arguments go into headers as well: which, the list of tools says.
-            if connection.revision() == Revision::Discover && connection.about.tools {
+            if tool.is_some() && connection.revision() == Revision::Discover && connection.about.tools {
                 drop(self.list(name, ListKind::Tools).await);
             }
-            let called = connection.call(tool, arguments.clone(), times, options).await;
+            let called = connection.request(passed, times).await;
             match &called {
                 // A new session, one more try; the old session is ended on the way.
                 Err(CallFailure::SessionExpired) if !is_second => slot.give_up(&connection).await,
@@ -222,7 +214,7 @@ impl Upstreams {
                 folder: &self.folder,
                 timeouts: &self.timeouts,
                 guard: self.guard.as_deref(),
-                answering: self.answering.as_ref(),
+                behind: self.behind.get(),
             },
             turns: if is_local { &self.local_turns } else { &self.remote_turns },
             tries: self.tries,

@@ -77,6 +77,7 @@ mod set_by_read;
 mod setting;
 mod shapes;
 mod shell;
+mod shell_options;
 mod shifting;
 mod skipping;
 mod sought;

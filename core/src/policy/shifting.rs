@@ -4,12 +4,28 @@ use super::command::name_of;
 use super::folders::changes_folder;
 use super::reading::{Descent, descent};
 use super::shell::{Piece, ShellWord, assignment};
+use super::shell_options::changes_reading;
+use super::starts::starts;
 use super::suspects::Found;
 
 /// Names whose values decide what other words mean: where they are split, and what `~` stands for.
 const SHIFTING: [&str; 3] = ["IFS", "HOME", "OLDPWD"];
-/// Names that the shell fills in by itself, with what it has read or will run.
-const FILLED: [&str; 2] = ["BASH_REMATCH", "BASH_CMDS"];
+/// Names by which a shell is told which files its patterns find, and other options of [`super::shell_options`].
+const OPTIONS: [&str; 3] = ["GLOBIGNORE", "BASHOPTS", "SHELLOPTS"];
+/// Names that the shell fills in by itself, with what it has read or will run, or where it takes what it will run from.
+const FILLED: [&str; 11] = [
+    "BASH_ALIASES",
+    "BASH_ARGC",
+    "BASH_ARGV",
+    "BASH_CMDS",
+    "BASH_COMMAND",
+    "BASH_EXECUTION_STRING",
+    "BASH_REMATCH",
+    "BASH_SOURCE",
+    "DIRSTACK",
+    "FUNCNAME",
+    "OPTARG",
+];
 
 /// Why the words of a line may be others than they seem.
 pub(super) fn shifts(found: &[Found]) -> Option<&'static str> {
@@ -35,10 +51,14 @@ pub(super) fn shifts(found: &[Found]) -> Option<&'static str> {
         let targets = command.redirects.iter().map(|redirect| &redirect.target);
         let words =
             || command.words.iter().chain(command.assignments.iter().map(|(_, value)| value)).chain(targets.clone());
-        if is_set || declares || references {
+        let is_option = |name: &str| OPTIONS.contains(&name);
+        let sets_options = command.assignments.iter().any(|(name, _)| is_option(name)) || words().any(names_option);
+        let starts = || starts(&command.words).into_iter();
+        if is_set || declares || references || sets_options {
             Some("it changes how its words are read")
-        } else if words().any(is_filled) || command.assignments.iter().any(|(name, _)| FILLED.contains(&name.as_str()))
-        {
+        } else if let Some(why) = starts().find_map(|start| changes_reading(&command.words[start..], &command.given)) {
+            Some(why)
+        } else if words().any(is_filled) || command.assignments.iter().any(|(name, _)| is_filled_name(name)) {
             Some("it uses what the shell has kept of earlier words")
         } else if words().any(has_class) {
             Some("a pattern in it names a class of letters")
@@ -50,10 +70,31 @@ pub(super) fn shifts(found: &[Found]) -> Option<&'static str> {
     })
 }
 
+fn is_filled_name(name: &str) -> bool {
+    FILLED.iter().any(|filled| name.trim_start_matches('!').starts_with(filled))
+}
+
+/// Whether a word says one of [`OPTIONS`], as what is set or filled in.
+fn names_option(word: &ShellWord) -> bool {
+    let is_said = |text: &str| {
+        let name = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next().unwrap_or_default();
+        OPTIONS.contains(&name)
+    };
+    word.pieces.iter().any(|piece| match piece {
+        Piece::Text(text) => is_said(text),
+        Piece::Variable(name) | Piece::MadeOf(name, _) => is_said(name.trim_start_matches('!')),
+        Piece::Unknown | Piece::Glob(_) => false,
+    })
+}
+
 fn is_filled(word: &ShellWord) -> bool {
     word.pieces.iter().any(|piece| match piece {
-        Piece::Variable(name) | Piece::MadeOf(name, _) => FILLED.iter().any(|filled| name.starts_with(filled)),
-        Piece::Text(text) => text.starts_with("BASH_CMDS["),
+        Piece::Variable(name) | Piece::MadeOf(name, _) => is_filled_name(name),
+        // `BASH_CMDS[x]=y`, and words of `declare`, `read` and their like.
+        Piece::Text(text) => {
+            let name = text.split(['[', '=', '+']).next().unwrap_or_default();
+            name.starts_with("BASH_") && is_filled_name(name)
+        }
         Piece::Unknown | Piece::Glob(_) => false,
     })
 }

@@ -10,7 +10,7 @@ use super::languages;
 use super::perhaps::Flow;
 use super::receivers;
 use super::set_by_read::texts_to_read;
-use super::shell::{Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment};
+use super::shell::{Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment, doubt};
 use super::shifting::shifts;
 use super::starts::{scripts_of, starts, takes_from_elsewhere};
 use super::values::Variables;
@@ -115,6 +115,8 @@ impl Suspects {
                 self.unfinished = Some("a script in quotes cannot be read");
             }
             self.is_unsure = true;
+            let hides = |why: &&'static str| [doubt::SPLIT, doubt::EXTENDED].contains(why);
+            self.unseen = self.unseen.or(script.doubts.iter().copied().find(hides));
         }
         self.look(&script)
     }

@@ -7,41 +7,68 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, watch};
 
 use crate::report::note;
-use crate::upstream::{Answering, FromServer};
+use crate::upstream::{ClientBehind, FromServer, RefusedRequest, ServerSaid};
 
 /// A server that asks more than this at once is not asked for.
 const MOST_QUESTIONS: usize = 64;
 
-/// Answers for as long as the call runs.
+/// What a person agreed to before the call, and which addresses the server has said to be done with.
 pub(super) struct Answers {
-    /// The addresses that the server has said to be done with, by their ids.
+    form: Option<Map<String, Value>>,
+    visits: bool,
+    /// By their ids.
     finished: watch::Receiver<BTreeSet<String>>,
-    pub(super) answering: Answering,
 }
 
+/// As JSON-RPC has it: nobody is there for this.
+const NOBODY: i32 = -32601;
+
 impl Answers {
-    /// `form` answers forms; `visits` agrees to addresses. What nobody agreed to beforehand is declined.
-    pub(super) fn start(form: Option<Map<String, Value>>, visits: bool) -> Self {
-        let (to, mut from) = mpsc::channel(MOST_QUESTIONS);
-        let answering = Answering { to, forms: form.is_some(), addresses: visits, sampling: false };
+    /// `form` answers forms; `visits` agrees to addresses. What nobody agreed to beforehand is declined. Answers for as
+    /// long as the connections of this client live.
+    pub(super) fn start(form: Option<Map<String, Value>>, visits: bool) -> (Self, ClientBehind) {
+        let (said, mut hears) = mpsc::channel(MOST_QUESTIONS);
+        let mut elicitation = Map::new();
+        elicitation.extend(form.is_some().then(|| ("form".to_owned(), json!({}))));
+        elicitation.extend(visits.then(|| ("url".to_owned(), json!({}))));
+        let capabilities = if elicitation.is_empty() { json!({}) } else { json!({ "elicitation": elicitation }) };
         let (told, finished) = watch::channel(BTreeSet::new());
+        let answers = Self { form: form.clone(), visits, finished };
         tokio::spawn(async move {
-            while let Some(message) = from.recv().await {
-                match message {
-                    FromServer::Question { server, method: "elicitation/create", params, answer } => {
-                        let said = answered(&server, &params, form.as_ref(), visits);
-                        drop(said.map(|said| answer.send(said)));
+            while let Some(FromServer { server, said }) = hears.recv().await {
+                match said {
+                    ServerSaid::Request { method: "elicitation/create", params, answer } => {
+                        let declined = || json!({ "action": "decline" });
+                        let said = answered(&server, &params, form.as_ref(), visits).unwrap_or_else(declined);
+                        drop(answer.send(Ok(said)));
                     }
-                    FromServer::Notice { method, params, .. } if method == "notifications/elicitation/complete" => {
+                    ServerSaid::Request { method, answer, .. } => {
+                        drop(answer.send(Err(RefusedRequest { code: NOBODY, message: method.to_owned() })));
+                    }
+                    ServerSaid::Notification { method: "notifications/elicitation/complete", params } => {
                         let id = params.get("elicitationId").and_then(Value::as_str).unwrap_or_default();
                         told.send_if_modified(|ids| ids.insert(id.to_owned()));
                     }
-                    FromServer::Question { .. } => {}
-                    FromServer::Notice { server, method, .. } => tracing::debug!(server, method, "a notice"),
+                    ServerSaid::Notification { .. } | ServerSaid::Changed(_) => {}
                 }
             }
         });
-        Self { finished, answering }
+        (answers, ClientBehind { capabilities, said })
+    }
+
+    /// The parameters of a call that the server wants once more, with answers to what it asked for in its result.
+    pub(super) fn provide(&self, server: &str, wanted: &Value, params: &mut Map<String, Value>) {
+        let mut answers = Map::new();
+        for (key, question) in wanted.get("inputRequests").and_then(Value::as_object).into_iter().flatten() {
+            let is_form = question.get("method").and_then(Value::as_str) == Some("elicitation/create");
+            let asked = question.get("params").filter(|_| is_form);
+            let said = asked.and_then(|params| answered(server, params, self.form.as_ref(), self.visits));
+            answers.insert(key.clone(), said.unwrap_or_else(|| json!({ "action": "decline" })));
+        }
+        params.remove("inputResponses");
+        params.remove("requestState");
+        params.extend((!answers.is_empty()).then(|| ("inputResponses".to_owned(), answers.into())));
+        params.extend(wanted.get("requestState").map(|state| ("requestState".to_owned(), state.clone())));
     }
 
     /// Waits until the server says that a visit is over.

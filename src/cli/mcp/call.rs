@@ -1,6 +1,7 @@
 //! `portcullis mcp call`: one call of one tool.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use portcullis_core::visible;
 use serde_json::{Map, Value};
@@ -8,13 +9,13 @@ use tokio::sync::mpsc;
 
 use super::super::{paths, say};
 use super::answers::Answers;
-use super::{configuration, note_problems, upstreams_answering, variable};
+use super::{configuration, note_problems, upstreams, variable};
 use crate::failure::Failure;
 use crate::mint::now;
 use crate::report::note;
 use crate::upstream::config::{Configuration, ServerStanding, Upstream};
 use crate::upstream::shape::{self, ResultFiles};
-use crate::upstream::{CallFailure, CallOptions, Upstreams};
+use crate::upstream::{CallFailure, PassedRequest, Upstreams};
 
 /// Tried as often as Claude Code does when it starts.
 const TRIES: u32 = 3;
@@ -43,6 +44,10 @@ pub(super) struct McpCall {
 const ADDRESS_FIRST: i32 = -32042;
 /// As often a call is made anew after an address was opened.
 const MOST_VISITS: usize = 3;
+/// A call that wants more answers than this goes round in a circle.
+const MOST_ROUNDS: u32 = 10;
+/// A call that is asked for again without a question waits so long, and then twice as long each time.
+const ROUND: Duration = Duration::from_millis(100);
 /// Steps of progress that may wait to be shown.
 const STEPS: usize = 64;
 
@@ -54,8 +59,9 @@ impl McpCall {
         let (_, configuration) = configuration()?;
         note_problems(&configuration);
         ready(&configuration, &self.server)?;
-        let answers = Answers::start(form, self.visit);
-        let upstreams = upstreams_answering(&configuration, TRIES, Some(answers.answering.clone())).await?;
+        let (answers, client) = Answers::start(form, self.visit);
+        let upstreams = upstreams(&configuration, TRIES).await?;
+        upstreams.serve(client);
         let called = self.call(&upstreams, arguments, &answers).await;
         upstreams.close().await;
         let result = called.map_err(|failure| {
@@ -89,16 +95,32 @@ impl McpCall {
         answers: &Answers,
     ) -> Result<Value, CallFailure> {
         let (progress, mut steps) = mpsc::channel(STEPS);
-        let options = CallOptions { progress: Some(progress) };
+        let params = [("name".to_owned(), self.tool.clone().into()), ("arguments".to_owned(), arguments.into())];
+        let mut passed = PassedRequest {
+            progress: Some(progress),
+            takes_input_required: true,
+            ..PassedRequest::plain("tools/call", params.into_iter().collect())
+        };
         let shown = tokio::spawn(async move {
             while let Some(step) = steps.recv().await {
                 note(&progress_in_words(&step));
             }
         });
-        let mut visits = 0;
+        let (mut visits, mut rounds) = (0, 0);
         let called = loop {
-            let called = upstreams.call_with(&self.server, &self.tool, arguments.clone(), &options).await;
+            let called = upstreams.request(&self.server, &passed).await;
             match &called {
+                Ok(wanted) if wanted.get("resultType").and_then(Value::as_str) == Some("input_required") => {
+                    if rounds >= MOST_ROUNDS {
+                        break Err(CallFailure::Nonsense(format!("it wants answers more than {MOST_ROUNDS} times")));
+                    }
+                    answers.provide(&self.server, wanted, &mut passed.params);
+                    if !passed.params.contains_key("inputResponses") {
+                        tokio::time::sleep(ROUND * 2_u32.pow(rounds)).await;
+                    }
+                    rounds += 1;
+                    continue;
+                }
                 Err(CallFailure::Refused { code: ADDRESS_FIRST, data: Some(data), .. })
                     if self.visit && visits < MOST_VISITS =>
                 {
@@ -108,7 +130,7 @@ impl McpCall {
             }
             visits += 1;
         };
-        drop(options);
+        drop(passed);
         drop(shown.await);
         called
     }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{ServerLayer, plugins};
 use crate::config::{Paths, environment};
+use crate::setup::adopted::AdoptedServers;
 use crate::setup::claude::{ClaudeFiles, managed_servers, managed_settings, project_file};
 use crate::setup::git::home_of_project;
 
@@ -30,6 +31,8 @@ pub(crate) struct ServerFiles {
     pub(super) claude_ai: Option<PathBuf>,
     pub(crate) approved: PathBuf,
     pub(crate) disabled: PathBuf,
+    /// Servers whose entries start the gateway, and what stood there before.
+    pub(super) adopted: AdoptedServers,
 }
 
 impl ServerFiles {
@@ -55,6 +58,7 @@ impl ServerFiles {
             claude_ai: environment("PORTCULLIS_CLAUDE_AI_SERVERS").map(PathBuf::from),
             approved,
             disabled,
+            adopted: AdoptedServers::read(paths),
         })
     }
 }
@@ -64,6 +68,15 @@ impl ServerFiles {
 pub(crate) struct FilesStamp(Vec<Option<(SystemTime, u64)>>);
 
 impl ServerFiles {
+    /// The objects around the servers of a layer; none where its file cannot hold them.
+    pub(crate) fn under(&self, layer: ServerLayer) -> Option<Vec<String>> {
+        match layer {
+            ServerLayer::Local => Some(vec!["projects".to_owned(), self.project.to_str()?.to_owned()]),
+            ServerLayer::User | ServerLayer::Project | ServerLayer::Managed | ServerLayer::ClaudeAi => Some(vec![]),
+            ServerLayer::Plugin => None,
+        }
+    }
+
     pub(crate) fn stamp(&self) -> FilesStamp {
         let settings = [self.claude.join("settings.json"), self.project.join(".claude/settings.json")];
         let settings = settings.into_iter().chain([plugins::installed(self)]).chain(self.claude_ai.clone());
@@ -146,12 +159,11 @@ impl WrittenServers {
         for (layer, file, servers) in found {
             match servers {
                 Value::Null => {}
-                Value::Object(servers) => entries.extend(servers.into_iter().map(|(name, written)| WrittenServer {
-                    name,
-                    layer,
-                    file: file.clone(),
-                    written,
-                    variables: BTreeMap::new(),
+                Value::Object(servers) => entries.extend(servers.into_iter().map(|(name, written)| {
+                    // One that is behind the gateway is still the same server.
+                    let original = files.adopted.original(&file, files.under(layer).as_deref(), &name, &written);
+                    let (file, written) = (file.clone(), original.unwrap_or(written));
+                    WrittenServer { name, layer, file, written, variables: BTreeMap::new() }
                 })),
                 _ => problems.push(format!("{}: \"mcpServers\" is no object", file.display())),
             }

@@ -19,6 +19,7 @@ fn files(root: &Path) -> ServerFiles {
         claude_ai: Some(root.join("claude-ai.json")),
         approved: root.join("approved"),
         disabled: root.join("disabled"),
+        adopted: crate::setup::adopted::AdoptedServers::default(),
     }
 }
 

@@ -4,6 +4,8 @@ mod auth;
 mod config;
 mod conformance;
 mod faults;
+mod gateway;
+mod gateway_passing;
 mod transports;
 
 use std::ffi::OsString;

@@ -5,7 +5,7 @@ use super::{Family, Stage, is_literal};
 
 /// A word as it is written instead, and what has to be said before the command. `W` is the word, `H` and `T` its first
 /// letter and the rest, `U` the word in capitals, `R` reversed, `X` its bytes in hexadecimal, `P` where the program lies.
-const SPELLINGS: [(&str, &str); 47] = [
+const SPELLINGS: [(&str, &str); 55] = [
     ("", "'W'"),
     ("", "\"W\""),
     ("", "H\"T\""),
@@ -53,6 +53,14 @@ const SPELLINGS: [(&str, &str); 47] = [
     ("IFS=:; X=W", "$X"),
     ("f() { X=W; }; f", "$X"),
     ("getopts :a: X -W; X=W", "$X"),
+    ("X=W", "$\\\nX"),
+    ("X=W", "\"$\\\nX\""),
+    ("XY=W", "$X\\\nY"),
+    ("", "$\\\n(echo W)"),
+    ("", "\"$\\\n(echo W)\""),
+    ("function W { X=$FUNCNAME; }; W", "$X"),
+    ("BASH_ARGV0=W", "$0"),
+    ("trap 'X=${BASH_COMMAND##* }' DEBUG; : W; trap - DEBUG", "$X"),
 ];
 
 /// For a program alone: it is found by a path, a pattern, or a name that the shell has for it.

@@ -85,6 +85,9 @@ pub(crate) mod doubt {
     pub(crate) const PRINTED: &str = "it runs a command to make a word";
     pub(crate) const TEXT: &str = "it holds a here-document";
     pub(crate) const SHELL: &str = "it changes the shell itself";
+    /// These hide what a text runs and which files it names also where it stands in quotes, for another shell.
+    pub(crate) const SPLIT: &str = "a line goes on in the midst of a word";
+    pub(crate) const EXTENDED: &str = "an extended pattern names files";
 }
 
 /// Why a line is not surely what it seems.

@@ -193,7 +193,7 @@ impl ShellReader<'_> {
                 let is_not = |word: &ShellWord| word.text == "!" && self.command.words.is_empty();
                 let extends = |word: &ShellWord| word.text.ends_with(['@', '+', '?', '*', '!']) && !is_not(word);
                 if self.word.as_ref().is_some_and(|(_, word)| extends(word)) {
-                    self.unreadable("an extended pattern names files");
+                    self.unreadable(doubt::EXTENDED);
                 }
                 if !is_list && self.is_bracket_in_words() {
                     self.unreadable("brackets stand where only zsh takes them for a pattern");

@@ -38,7 +38,7 @@ impl ShellReader<'_> {
                 Some('`') => self.backticks(),
                 Some('\\') => {
                     match self.peek(1) {
-                        Some('\n') => self.not_plain("a line goes on after a backslash"),
+                        Some('\n') => self.goes_on(),
                         Some(c @ ('$' | '`' | '"' | '\\')) => self.push(c),
                         Some(c) => {
                             self.push('\\');
@@ -63,7 +63,7 @@ impl ShellReader<'_> {
     pub(super) fn backslash(&mut self) {
         match self.peek(1) {
             None => self.unreadable("it ends with a backslash"),
-            Some('\n') => self.not_plain("a line goes on after a backslash"),
+            Some('\n') => self.goes_on(),
             Some(c) => {
                 // `\\;` by itself is the end of what find runs.
                 let is_end = c == ';' && self.word.is_none() && self.peek(2).is_none_or(|c| matches!(c, ' ' | '\n'));
@@ -75,6 +75,17 @@ impl ShellReader<'_> {
             }
         }
         self.at += 2;
+    }
+
+    /// A backslash at the end of a line. The shell takes both away before it looks for names and operators, so that one may
+    /// stand in the midst of `$HOME`, `$(` or `&&`; between words, where people have it, it parts nothing.
+    fn goes_on(&mut self) {
+        self.not_plain("a line goes on after a backslash");
+        let is_part = |c: Option<&char>| c.is_some_and(|c| !c.is_whitespace());
+        let before = self.at.checked_sub(1).and_then(|at| self.chars.get(at));
+        if is_part(before) && is_part(self.chars.get(self.at + 2)) {
+            self.unreadable(doubt::SPLIT);
+        }
     }
 
     pub(super) fn dollar(&mut self) {
@@ -90,6 +101,9 @@ impl ShellReader<'_> {
                 self.not_plain(doubt::VARIABLE);
                 self.at += 2;
                 let inside = self.bracketed('{', '}');
+                if inside.contains("\\\n") {
+                    self.unreadable(doubt::SPLIT);
+                }
                 self.word().fill(&format!("${{{inside}}}"), Piece::braced(&inside));
             }
             Some(c) if c.is_ascii_alphabetic() || c == '_' => {
@@ -193,5 +207,47 @@ impl ShellReader<'_> {
             self.word().pieces.push(Piece::Text("/tmp/tmp.".to_owned()));
         }
         self.word().fill("", Piece::Unknown);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::Script;
+
+    #[test]
+    fn a_line_that_goes_on_within_a_word_is_not_read() {
+        for line in [
+            "echo \"$\\\n(danger x)\"",
+            "find $\\\nHOME -delete",
+            "find \"$HO\\\nME\" -delete",
+            "find ${HO\\\nME} -delete",
+            "a &\\\n& danger",
+            "cat <<EOF\n$\\\n(danger)\nEOF",
+            ": $(echo $\\\nHOME)",
+            "cat <\\\n<EOF\nx\nEOF",
+        ] {
+            assert!(!Script::read(line).is_readable(), "{line}");
+        }
+        for line in [
+            "docker run \\\n  -v a:b \\\n  image",
+            "docker run\\\n  image",
+            "echo \"a \\\nb\"",
+            "sed 'a\\\ntext' x",
+            "cat <<EOF\nRUN a && \\\n    b\nEOF",
+            "cat <<'EOF'\na\\\nb $\\\nc\nEOF",
+        ] {
+            assert!(Script::read(line).is_readable(), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_end_of_a_text_that_is_filled_in_may_be_written_over_two_lines() {
+        let commands = |line: &str| {
+            let script = Script::read(line);
+            script.commands.iter().filter_map(|command| Some(command.words.first()?.text.clone())).collect::<Vec<_>>()
+        };
+        assert_eq!(commands("cat <<EOF\nE\\\nOF\ndanger x\nEOF"), ["cat", "danger", "EOF"]);
+        assert_eq!(commands("cat <<EOF\na\\\nEOF\ndanger x\nEOF"), ["cat"]);
+        assert_eq!(commands("cat <<'EOF'\na\\\nEOF\ndanger x"), ["cat", "danger"]);
     }
 }

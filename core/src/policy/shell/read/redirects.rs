@@ -112,15 +112,30 @@ impl ShellReader<'_> {
         self.taken_word().unwrap_or_default()
     }
 
+    /// One line of a here-document. In a text that is filled in, a line goes on behind a backslash at its end, and its end
+    /// mark may be written over two.
+    fn line_of_text(&mut self, as_it_stands: bool) -> String {
+        let mut line = String::new();
+        loop {
+            let part: String = self.chars[self.at.min(self.chars.len())..].iter().take_while(|c| **c != '\n').collect();
+            self.at += part.chars().count() + 1;
+            let backslashes = part.chars().rev().take_while(|c| *c == '\\').count();
+            line.push_str(&part);
+            if as_it_stands || backslashes % 2 == 0 || self.at >= self.chars.len() {
+                return line;
+            }
+            line.push('\n');
+        }
+    }
+
     /// The text of here-documents is no command, but for the commands that make words in it.
     pub(super) fn skip_heredocs(&mut self) {
         for HereDocument { end, as_it_stands, place } in std::mem::take(&mut self.heredocs) {
             let mut body = String::new();
             let mut closed = false;
             while self.at < self.chars.len() {
-                let line: String = self.chars[self.at..].iter().take_while(|c| **c != '\n').collect();
-                self.at += line.chars().count() + 1;
-                if line.trim_start_matches('\t') == end {
+                let line = self.line_of_text(as_it_stands);
+                if line.replace("\\\n", "").trim_start_matches('\t') == end {
                     closed = true;
                     break;
                 }

@@ -13,7 +13,7 @@ use crate::upstream::{ClientBehind, FromServer, RefusedRequest, ServerSaid};
 const MOST_QUESTIONS: usize = 64;
 
 /// What a person agreed to before the call, and which addresses the server has said to be done with.
-pub(super) struct Answers {
+pub(super) struct CallAnswers {
     form: Option<Map<String, Value>>,
     visits: bool,
     /// By their ids.
@@ -23,8 +23,8 @@ pub(super) struct Answers {
 /// As JSON-RPC has it: nobody is there for this.
 const NOBODY: i32 = -32601;
 
-impl Answers {
-    /// `form` answers forms; `visits` agrees to addresses. What nobody agreed to beforehand is declined. Answers for as
+impl CallAnswers {
+    /// `form` answers forms; `visits` agrees to addresses. What nobody agreed to beforehand is declined. CallAnswers for as
     /// long as the connections of this client live.
     pub(super) fn start(form: Option<Map<String, Value>>, visits: bool) -> (Self, ClientBehind) {
         let (said, mut hears) = mpsc::channel(MOST_QUESTIONS);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use super::super::{paths, say};
-use super::answers::Answers;
+use super::answers::CallAnswers;
 use super::{configuration, note_problems, upstreams, variable};
 use crate::failure::Failure;
 use crate::mint::now;
@@ -59,7 +59,7 @@ impl McpCall {
         let (_, configuration) = configuration()?;
         note_problems(&configuration);
         ready(&configuration, &self.server)?;
-        let (answers, client) = Answers::start(form, self.visit);
+        let (answers, client) = CallAnswers::start(form, self.visit);
         let upstreams = upstreams(&configuration, TRIES).await?;
         upstreams.serve(client);
         let called = self.call(&upstreams, arguments, &answers).await;
@@ -92,7 +92,7 @@ impl McpCall {
         &self,
         upstreams: &Upstreams,
         arguments: Map<String, Value>,
-        answers: &Answers,
+        answers: &CallAnswers,
     ) -> Result<Value, CallFailure> {
         let (progress, mut steps) = mpsc::channel(STEPS);
         let params = [("name".to_owned(), self.tool.clone().into()), ("arguments".to_owned(), arguments.into())];
@@ -137,7 +137,7 @@ impl McpCall {
 }
 
 /// Shows each address, and waits until the server says that it is done with.
-async fn visit(data: &Value, answers: &Answers) {
+async fn visit(data: &Value, answers: &CallAnswers) {
     for wanted in data.get("elicitations").and_then(Value::as_array).into_iter().flatten() {
         let text = |key: &str| wanted.get(key).and_then(Value::as_str).unwrap_or_default();
         note(&format!("open this: {}: {}", visible(text("url")), visible(text("message"))));

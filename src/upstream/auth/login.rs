@@ -164,7 +164,7 @@ struct BroughtBack {
     issuer: Option<String>,
 }
 
-type Page = hyper::http::Result<Response<Full<Bytes>>>;
+type ShownPage = hyper::http::Result<Response<Full<Bytes>>>;
 type Callbacks = mpsc::Sender<Result<BroughtBack, String>>;
 
 async fn accept(listener: TcpListener, state: String, callbacks: Callbacks, seats: Arc<Semaphore>) {
@@ -190,7 +190,7 @@ async fn accept(listener: TcpListener, state: String, callbacks: Callbacks, seat
 }
 
 /// What the browser is shown, and what it brought. A request that does not know our state brings nothing.
-fn answered(path: &str, query: &str, state: &str) -> (Page, Option<Result<BroughtBack, String>>) {
+fn answered(path: &str, query: &str, state: &str) -> (ShownPage, Option<Result<BroughtBack, String>>) {
     let page = |status: StatusCode, text: &str| {
         Response::builder()
             .status(status)

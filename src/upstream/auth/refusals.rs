@@ -13,7 +13,7 @@ use super::tokens::replace;
 const REMEMBERED: Duration = Duration::from_secs(15 * 60);
 
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(super) struct Refusal {
+pub(super) struct KeptRefusal {
     /// Seconds since 1970.
     at: u64,
     /// The header `WWW-Authenticate`, where there was one.
@@ -31,15 +31,15 @@ impl RefusalFile {
     }
 
     /// The last refusal, if it is not too old.
-    pub(super) fn last(&self) -> Option<Refusal> {
-        let refusal: Refusal = serde_json::from_slice(&fs::read(&self.0).ok()?).ok()?;
+    pub(super) fn last(&self) -> Option<KeptRefusal> {
+        let refusal: KeptRefusal = serde_json::from_slice(&fs::read(&self.0).ok()?).ok()?;
         let age = now().checked_sub(refusal.at)?;
         (age < REMEMBERED.as_secs()).then_some(refusal)
     }
 
     /// Remembers a refusal. What cannot be written is only asked for once more.
     pub(super) fn keep(&self, challenge: String, is_whole: bool) {
-        let refusal = Refusal { at: now(), challenge, is_whole };
+        let refusal = KeptRefusal { at: now(), challenge, is_whole };
         let written = serde_json::to_vec(&refusal).map_err(Into::into).and_then(|bytes| replace(&self.0, &bytes));
         if let Err(error) = written {
             tracing::debug!(%error, "a refusal was not remembered");
@@ -66,10 +66,10 @@ mod tests {
         assert!(file.last().is_none());
         file.keep("Bearer scope=\"x\"".to_owned(), true);
         assert_eq!(file.last().unwrap().challenge, "Bearer scope=\"x\"");
-        let old = Refusal { at: now() - REMEMBERED.as_secs(), ..Refusal::default() };
+        let old = KeptRefusal { at: now() - REMEMBERED.as_secs(), ..KeptRefusal::default() };
         fs::write(&file.0, serde_json::to_vec(&old).unwrap()).unwrap();
         assert!(file.last().is_none());
-        let later = Refusal { at: now() + 60, ..Refusal::default() };
+        let later = KeptRefusal { at: now() + 60, ..KeptRefusal::default() };
         fs::write(&file.0, serde_json::to_vec(&later).unwrap()).unwrap();
         assert!(file.last().is_none(), "a clock that was wrong keeps nobody out");
     }

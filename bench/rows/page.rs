@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
 
 use super::Run;
@@ -109,13 +109,11 @@ fn long_history(browser: &mut Browser, rounds: usize, place: usize, table: &mut 
     for _ in 0..rounds {
         browser.tell("click", json!({"at": ".session"}))?;
         browser.see(".said .text:has-text(\"number 10000\")")?;
-        let scrolled = loop {
-            let scrolled = browser.run(SCROLL)?;
-            if scrolled["there"] == true {
-                break scrolled;
-            }
-        };
-        table.note("10,000 entries, longest task", "ms", place, scrolled["longest"].as_f64().context("a time")?);
+        browser.tell("trace", json!({}))?;
+        while browser.run(SCROLL)?["there"] != true {}
+        let traced = browser.tell("traced", json!({}))?;
+        ensure!(traced["tasks"] != 0, "the trace has no task: {traced}");
+        table.note("10,000 entries, longest task", "ms", place, traced["longest"].as_f64().context("a time")?);
         let memory = browser.tell("memory", json!({}))?;
         table.note("10,000 entries, heap", "MB", place, memory["heap"].as_f64().context("bytes")? / 1e6);
         table.note("10,000 entries, process", "MB", place, memory["process"].as_f64().context("bytes")? / 1e6);

@@ -49,4 +49,4 @@ pub use session::{
 };
 pub use shown::{excerpt, is_harmless, neutralise, spelled_out, visible};
 pub use state::{Chat, Connected, DefaultMode, Limits, State};
-pub use verdict::{Behavior, Edited, Ruling, SaidText, Scope, Verdict};
+pub use verdict::{Behavior, Edited, Ruling, SaidText, Scope, Verdict, by_whom};

@@ -156,6 +156,8 @@ pub struct Actor {
     pub rights: Rights,
     pub via: Via,
     pub scope: TokenScope,
+    /// What the linked browser is called that they came in by.
+    pub device: Option<String>,
 }
 
 /// A process that runs inside an agent: the agent started it, or something that the agent started did.
@@ -287,9 +289,14 @@ pub fn is_person_name(name: &str) -> bool {
         && !RESERVED.iter().any(|ours| at_a_glance(name) == at_a_glance(ours))
 }
 
+/// Bytes of a device's name.
+pub(crate) const LONGEST_DEVICE_NAME: usize = 120;
+
 /// What a device can be called: short, and visible on one line.
 pub(crate) fn is_device_name(name: &str) -> bool {
-    !name.trim().is_empty() && name.len() <= 120 && !name.chars().any(|letter| letter.is_control() || hides(letter))
+    !name.trim().is_empty()
+        && name.len() <= LONGEST_DEVICE_NAME
+        && !name.chars().any(|letter| letter.is_control() || hides(letter))
 }
 
 impl Actor {

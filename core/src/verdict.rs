@@ -61,9 +61,19 @@ pub struct Verdict {
     pub ruling: Ruling,
     pub by: String,
     pub via: Via,
+    /// What the linked browser is called that it was given in.
+    pub device: Option<String>,
     pub at: Moment,
     /// The key by which the same person may send the same verdict again.
     pub idempotency_key: Option<IdempotencyKey>,
+}
+
+/// `ann over http`; `ann on "Phone"` where it was in a linked browser.
+pub fn by_whom(by: &str, via: &str, device: Option<&str>) -> String {
+    match device {
+        Some(device) => format!("{by} on {device:?}"),
+        None => format!("{by} over {via}"),
+    }
 }
 
 impl Verdict {
@@ -80,7 +90,8 @@ impl Verdict {
         };
         let input = if self.ruling.input.is_some() { " with another input" } else { "" };
         let mode = self.ruling.mode.map_or(String::new(), |mode| format!(", then mode {mode},"));
-        format!("{said}{reach}{input}{mode} by {} over {}", self.by, self.via.name())
+        let by = by_whom(&self.by, self.via.name(), self.device.as_deref());
+        format!("{said}{reach}{input}{mode} by {by}")
     }
 }
 

@@ -110,8 +110,7 @@ impl Session {
         let gate = Client::of_the_gate()?;
         match self.what {
             SessionCommand::List { all, json } => {
-                let path = if all { "/api/v1/sessions?all=true" } else { "/api/v1/sessions" };
-                let sessions: Vec<SessionView> = gate.get(path).await?;
+                let sessions: Vec<SessionView> = gate.get(&format!("/api/v1/sessions?words=true&all={all}")).await?;
                 say(&if json { format!("{}\n", serde_json::to_string(&sessions)?) } else { list(&sessions) });
             }
             SessionCommand::Stop(which) => {
@@ -186,7 +185,7 @@ fn list(sessions: &[SessionView]) -> String {
         return "No sessions. `portcullis install --hooks` tells Claude Code about the gate; `portcullis run` starts a session.\n"
             .to_owned();
     }
-    let mut table = Table::new(&["SESSION", "STATE", "MODE", "BY", "AGE", "PROMPTS", "WAITING", "ID"]);
+    let mut table = Table::new(&["SESSION", "STATE", "MODE", "BY", "AGE", "PROMPTS", "WAITING", "ABOUT", "ID"]);
     for session in sessions {
         table.row([
             Cell::painted(&session.label, Colour::Name),
@@ -196,6 +195,7 @@ fn list(sessions: &[SessionView]) -> String {
             Cell::from(ago(now().since(portcullis_core::Moment(session.since)))),
             count(session.asks),
             count(session.waiting),
+            Cell::from(session.title.as_deref().unwrap_or("-")),
             Cell::from(&session.id),
         ]);
     }

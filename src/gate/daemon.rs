@@ -229,14 +229,16 @@ fn push_service(paths: &Paths, config: &Config) -> anyhow::Result<Option<PushSer
 
 /// How the door reads the transcripts that Claude Code keeps.
 fn transcript_reader() -> http::TranscriptReader {
-    let [transcripts, same, once_more] = [(); 3].map(|()| sessions::transcripts());
+    let transcripts = Arc::new(sessions::transcripts());
+    let [for_newest, for_folder, for_words] = [(); 3].map(|()| Arc::clone(&transcripts));
     http::TranscriptReader {
-        page: Box::new(move |conversation, wanted| match &transcripts {
+        page: Box::new(move |conversation, wanted| match &*transcripts {
             Some(transcripts) => transcripts.page(conversation, wanted),
             None => Ok(None),
         }),
-        newest: Box::new(move |is_wanted| same.as_ref().map(|same| same.newest(is_wanted)).unwrap_or_default()),
-        folder: Box::new(move |conversation| once_more.as_ref()?.folder_of(conversation)),
+        newest: Box::new(move |is_wanted| for_newest.iter().flat_map(|found| found.newest(is_wanted)).collect()),
+        folder: Box::new(move |conversation| for_folder.as_ref().as_ref()?.folder_of(conversation)),
+        words: Box::new(move |conversation| for_words.as_ref().as_ref()?.words(conversation)),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use portcullis_core::{SessionAbout, TokenScope};
+use portcullis_core::{Actor, SessionAbout};
 use portcullis_wire::hooks::HookCall;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -19,10 +19,10 @@ pub(super) fn posted(gate: gate_link::Gate, config: &Config) -> http::HookHandle
     let judge_of = |about: &SessionAbout| Some(judge(&paths().ok()?, about, vec![]));
     let settings = HookSettings { is_posted: true, ..hook_settings(config) };
     let posted = PostedHooks::new(connect_here(gate), settings, judge_of);
-    Box::new(move |call: HookCall, scope: TokenScope, cancelled: CancellationToken| {
+    Box::new(move |call: HookCall, actor: Actor, cancelled: CancellationToken| {
         let posted = Arc::clone(&posted);
         Box::pin(async move {
-            let answered = posted.call(call, &scope, &cancelled).await?;
+            let answered = posted.call(call, &actor, &cancelled).await?;
             let output = answered.answer.output.clone();
             let (written, is_written) = oneshot::channel();
             tokio::spawn(async move { answered.settle(is_written.await.is_ok()).await });

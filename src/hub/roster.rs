@@ -10,7 +10,8 @@ pub(crate) struct Known {
     pub(crate) token: TokenId,
     pub(crate) name: String,
     pub(crate) rights: Rights,
-    pub(crate) is_device: bool,
+    /// What it is called, where it is the key of a linked browser.
+    pub(crate) device: Option<String>,
     pub(crate) scope: TokenScope,
     pub(crate) expires: Option<Moment>,
 }
@@ -24,9 +25,9 @@ pub(crate) struct Roster {
 impl Roster {
     pub(super) fn of(state: &State) -> Self {
         let known = state.tokens().map(|token| {
-            let (rights, is_device) = (state.rights_of(token), token.device.is_some());
+            let (rights, device) = (state.rights_of(token), token.device.as_ref().map(|device| device.called.clone()));
             let (name, scope) = (token.person.clone(), token.scope.clone());
-            (token.hash, Known { token: token.id, name, rights, is_device, scope, expires: token.expires })
+            (token.hash, Known { token: token.id, name, rights, device, scope, expires: token.expires })
         });
         let identities = state.people().flat_map(|(name, person)| {
             person.identities.iter().map(move |identity| (identity.clone(), (name.clone(), person.role)))

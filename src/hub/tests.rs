@@ -37,7 +37,13 @@ fn disk(path: &Path) -> Store {
 }
 
 fn ann() -> Actor {
-    Actor { name: "ann".into(), rights: Role::Reviewer.rights(), via: Via::Http, scope: TokenScope::Everything }
+    Actor {
+        name: "ann".into(),
+        rights: Role::Reviewer.rights(),
+        via: Via::Http,
+        scope: TokenScope::Everything,
+        device: None,
+    }
 }
 
 fn said(text: &str) -> Input {

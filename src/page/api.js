@@ -33,7 +33,9 @@ async function answerOf(response) {
   const text = await response.text();
   const answer = text && response.headers.get("Content-Type")?.startsWith("application/json") ? JSON.parse(text) : text;
   if (!response.ok) {
-    throw new Refused(response.status, answer?.message ?? String(answer || response.statusText), answer?.hint, answer?.error);
+    // A proxy on the way answers with a page of its own, which is nothing to read here.
+    const isPage = typeof answer === "string" && /^\s*</.test(answer);
+    throw new Refused(response.status, answer?.message ?? String((!isPage && answer) || `${response.status} ${response.statusText}`), answer?.hint, answer?.error);
   }
   return answer;
 }

@@ -4,7 +4,7 @@ import { call, upload } from "./api.js";
 import { h, shown } from "./dom.js";
 import { button, row } from "./parts.js";
 import { size } from "./said.js";
-import { standing, state, successor, why } from "./state.js";
+import { may, standing, state, successor, tellSession, why } from "./state.js";
 import { t } from "./words.js";
 
 const MOST_FILES = 10;
@@ -15,7 +15,8 @@ const drafts = new Map();
 /** With a keyboard Enter sends; on a phone it begins a line, and the button sends. */
 const entersBySend = () => matchMedia("(hover: hover) and (pointer: fine)").matches;
 
-export function composer(id, sent) {
+/** `orders` says where an order to the session was refused. */
+export function composer(id, sent, orders) {
   const notice = h("p", { class: "notice", role: "status" });
   const text = h("textarea", { rows: "2", "aria-label": t("talk"), placeholder: t("talk"), maxlength: "900000", value: drafts.get(id) ?? "" });
   const when = h("small", { class: "hint" });
@@ -66,8 +67,10 @@ export function composer(id, sent) {
     if (!sending.disabled) send();
   });
   text.addEventListener("paste", (event) => event.clipboardData?.files.length && add(event.clipboardData.files));
+  // Where the thumb is, and in sight wherever someone reads.
+  const interrupt = button("interrupt", "quiet", () => tellSession(id, orders, "interrupt"));
   const over = h("p", { class: "hint", hidden: true });
-  const writing = h("div", null, chips, text, row(when, picker, button("attach", "quiet", () => picker.click()), sending));
+  const writing = h("div", null, chips, text, row(when, picker, button("attach", "quiet", () => picker.click()), interrupt, sending));
   const element = h("div", { class: "composer" }, notice, over, writing);
   element.addEventListener("dragover", (event) => event.preventDefault());
   element.addEventListener("drop", (event) => (event.preventDefault(), add(event.dataTransfer.files)));
@@ -76,6 +79,7 @@ export function composer(id, sent) {
     const what = session && standing(session);
     const isOver = state.isReady && (!session || (what === "ended" && !successor(id)));
     writing.hidden = isOver;
+    interrupt.hidden = !(["working", "waiting"].includes(what) && session.driven && may("review"));
     over.hidden = !isOver;
     over.textContent = t(session ? "endedHow" : "unknownHow");
     const reads = { working: "readNext", waiting: "readNext", paused: session?.activity === "working" ? "readNext" : "readNow", ended: "readEnded", away: "readLater" };

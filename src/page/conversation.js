@@ -6,13 +6,15 @@ import { h, keep } from "./dom.js";
 import { followEnd } from "./ending.js";
 import { button } from "./parts.js";
 import { drawItem, revision } from "./said.js";
-import { addSaid, changed, state } from "./state.js";
+import { addSaid, changed, may, noteCall, state } from "./state.js";
 import { Stream } from "./stream.js";
 import { currentLanguage, t } from "./words.js";
 
 /** Items in the document at once, and by how many they move: few enough to be made and laid out within a frame. */
 const WINDOW = 60;
 const STEP = 10;
+/** Sessions of one conversation whose prompts are asked for. */
+const MOST_BEFORE = 5;
 
 export function conversation(id) {
   const list = h("ol", { class: "said", "aria-label": t("conversation") });
@@ -32,6 +34,7 @@ export function conversation(id) {
   document.addEventListener("visibilitychange", onVisible);
   onVisible();
   fetchSaid(id);
+  fetchAsks(id);
 
   /** Both lists are in order already; an item of the stream comes after what was sent at the same moment. */
   let merged = { of: "", all: [] };
@@ -125,6 +128,15 @@ async function fetchSaid(id) {
     changed();
   } catch {
     // The list stays as the changes told it.
+  }
+}
+
+/** Prompts of before tell which calls were edited or denied, and by whom. A conversation may have gone on in several sessions. */
+async function fetchAsks(id) {
+  if (!may("review")) return;
+  for (let [session, left] = [id, MOST_BEFORE]; session && left > 0; session = state.sessions.get(session)?.continues, left -= 1) {
+    (await call("GET", `/api/v1/asks?state=answered&session=${session}&limit=500`).catch(() => [])).forEach(noteCall);
+    changed();
   }
 }
 

@@ -5,8 +5,9 @@ const MOST_LINES = 1500;
 
 /** [["same" | "old" | "new", line], …] */
 export function diff(before, after) {
-  const old = before === "" ? [] : before.split("\n");
-  const now = after === "" ? [] : after.split("\n");
+  // The end of a last line begins no other, unless only one of them has it.
+  const endsWhole = [before, after].every((text) => text === "" || text.endsWith("\n"));
+  const [old, now] = [before, after].map((text) => (text === "" ? [] : (endsWhole ? text.slice(0, -1) : text).split("\n")));
   let start = 0;
   while (start < old.length && start < now.length && old[start] === now[start]) start += 1;
   let end = 0;

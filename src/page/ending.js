@@ -6,6 +6,8 @@ import { t } from "./words.js";
 
 /** Pixels from the end within which a reader is at it. */
 const NEAR = 24;
+/** Pixels that the bars at the top take, as `scroll-padding` has it. */
+const PADDING = 128;
 
 /** `toNewest()` draws the newest part; `scrolled(isUp)` is told of every scroll. */
 export function followEnd(element, { toNewest, scrolled }) {
@@ -15,6 +17,13 @@ export function followEnd(element, { toNewest, scrolled }) {
   let seen = 0; // how many items there were when the reader was last at the end
   let count = 0;
   let showsNewest = true;
+  const begun = new Set(); // tall prompts whose head was shown
+  /** The first open prompt, where not all of it fits between the head and the box to write in. */
+  const firstTall = () => {
+    const card = element.parentElement?.querySelector(".prompt");
+    const room = innerHeight - PADDING - (document.querySelector(".dock")?.offsetHeight ?? 0);
+    return card && card.offsetHeight > room ? card : undefined;
+  };
   const isNear = (pixels) => scrollY + innerHeight >= document.documentElement.scrollHeight - pixels;
   const jump = h("button", { type: "button", class: "jump", hidden: true, "data-action": "jump", onclick: () => toEnd() });
 
@@ -29,19 +38,25 @@ export function followEnd(element, { toNewest, scrolled }) {
     else if (scrollY < last) follows = false;
     last = scrollY;
   };
+  /** To the end; where a tall prompt waits there, to its head first. Who has begun to read it scrolls by themselves. */
+  const go = (isWanted) => {
+    const card = firstTall();
+    const isNew = card && !begun.has(card.dataset.code);
+    if (isNew) {
+      begun.add(card.dataset.code);
+      card.scrollIntoView({ block: "start" });
+    } else if (!card || isWanted) scrollTo(0, document.documentElement.scrollHeight);
+    last = told = scrollY;
+  };
   const stick = () => {
     look();
-    if (follows) {
-      scrollTo(0, document.documentElement.scrollHeight);
-      last = scrollY;
-    }
+    if (follows) go(false);
     draw();
   };
   const toEnd = () => {
     toNewest();
     follows = true;
-    scrollTo(0, document.documentElement.scrollHeight);
-    last = scrollY;
+    go(true);
     draw();
   };
   const onScroll = () => {

@@ -7,25 +7,49 @@ import { t } from "./words.js";
 export function drawInput(ask) {
   const input = ask.input;
   if (!input || typeof input !== "object") return code(ask.preview);
-  const known = DRAWN[ask.tool];
-  if (!known && !ask.preview) return code(JSON.stringify(input, null, 2));
-  return [known ? known(input) : code(ask.preview), rest(input)];
+  const whole = JSON.stringify(input, null, 2);
+  try {
+    const known = Object.hasOwn(DRAWN, ask.tool) ? DRAWN[ask.tool](input) : undefined;
+    if (known) return [known.drawn, others(input, known.fields), rest(input)];
+  } catch {
+    // It is not as this tool's input is: it is shown as it is.
+    return code(whole);
+  }
+  return ask.preview ? [code(ask.preview), rest(input)] : code(whole);
 }
 
+/** An input in short: its command, or all of it. */
+export const inputText = (input) => (typeof input?.command === "string" ? input.command : text(input));
+
+/** What is said of the call apart from this. */
+const SAID = ["description"];
+
+/** The fields that are not drawn yet: one of them may turn the meaning of the rest. */
+function others(input, fields) {
+  const left = Object.entries(input).filter(([name]) => ![...fields, ...SAID].includes(name));
+  return left.length > 0 && h("dl", { class: "facts others" }, left.map(([name, value]) => [h("dt", null, shown(name)), h("dd", null, shown(text(value)))]));
+}
+
+const edited = (edit) => lines(diff(text(edit.old_string), text(edit.new_string)));
+
+/** What each tool would do, and the fields of its input by which that is drawn. */
 const DRAWN = {
-  Bash: (input) => code(input.command),
-  Edit: (input) => [path(input.file_path), lines(diff(text(input.old_string), text(input.new_string)))],
-  MultiEdit: (input) => [
-    path(input.file_path),
-    (input.edits ?? []).map((edit) => lines(diff(text(edit.old_string), text(edit.new_string)))),
-  ],
-  Write: (input) => [path(input.file_path), lines(text(input.content).split("\n").map((line) => ["new", line]))],
-  NotebookEdit: (input) => [path(input.notebook_path), lines(diff("", text(input.new_source)))],
-  Read: (input) => path(input.file_path),
-  WebFetch: (input) => [path(input.url), input.prompt && h("p", null, shown(input.prompt))],
+  Bash: (input) => ({ drawn: code(input.command), fields: ["command"] }),
+  Edit: (input) => ({ drawn: [path(input.file_path), edited(input)], fields: ["file_path", "old_string", "new_string"] }),
+  MultiEdit: (input) => ({
+    drawn: [path(input.file_path), input.edits.map((edit) => [edited(edit), others(edit, ["old_string", "new_string"])])],
+    fields: ["file_path", "edits"],
+  }),
+  Write: (input) => ({ drawn: [path(input.file_path), lines(diff("", text(input.content)))], fields: ["file_path", "content"] }),
+  NotebookEdit: (input) => {
+    const adds = input.edit_mode !== "delete";
+    return { drawn: [path(input.notebook_path), adds && lines(diff("", text(input.new_source)))], fields: ["notebook_path", ...(adds ? ["new_source"] : [])] };
+  },
+  Read: (input) => ({ drawn: path(input.file_path), fields: ["file_path"] }),
+  WebFetch: (input) => ({ drawn: [path(input.url), input.prompt && h("p", null, shown(text(input.prompt)))], fields: ["url", "prompt"] }),
 };
 
-const text = (value) => (typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value));
+const text = (value) => (typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value, null, 2));
 const path = (value) => h("p", { class: "path" }, shown(text(value)));
 export const code = (value) => h("pre", { class: "code", tabindex: "0" }, shown(text(value)));
 
@@ -36,6 +60,6 @@ function lines(changes) {
 }
 
 /** Nothing of the input is kept from whoever decides. */
-function rest(input) {
+export function rest(input) {
   return h("details", null, h("summary", null, t("wholeInput")), code(JSON.stringify(input, null, 2)));
 }

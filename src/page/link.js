@@ -28,12 +28,18 @@ export function linkView(secret, linked, reason) {
   };
   // A page that is only fetched ahead does nothing: someone has to press.
   const form = secret && [h("label", { class: "field" }, t("called"), name), row(button("link", "primary", link))];
-  return h("main", { class: "form center" }, h("h1", null, "Portcullis"), h("p", null, t(secret ? "link" : "linkFirst")),
-    form || h("p", { class: "hint" }, t("linkHow")), notice);
+  return h("main", { class: "form center" }, h("h1", null, "Portcullis"), (secret || !reason) && h("p", null, t(secret ? "link" : "linkFirst")),
+    reason && notice, form || h("p", { class: "hint" }, t("linkHow")), !reason && notice);
 }
 
-function deviceName() {
-  const found = navigator.userAgent.match(/iPhone|iPad|Android|Macintosh|Windows|Linux/)?.[0] ?? "";
-  const browser = navigator.userAgent.match(/Firefox|Edg|Chrome|Safari/)?.[0] ?? "";
-  return [browser.replace("Edg", "Edge"), found.replace("Macintosh", "Mac")].filter(Boolean).join(", ");
+/** What browsers and systems say they are, those first that say they are others as well. */
+const BROWSERS = [["Edg", "Edge"], ["OPR", "Opera"], ["SamsungBrowser", "Samsung"], ["Firefox", "Firefox"], ["FxiOS", "Firefox"], ["CriOS", "Chrome"], ["Chrome", "Chrome"], ["Safari", "Safari"]];
+const SYSTEMS = [["iPhone", "iPhone"], ["iPad", "iPad"], ["Android", "Android"], ["CrOS", "ChromeOS"], ["Macintosh", "Mac"], ["Windows", "Windows"], ["Linux", "Linux"]];
+
+/** A name to begin with, such as `Chrome, Android`. Where another device has it, the gate adds a number. */
+export function deviceName(agent = navigator.userAgent, touches = navigator.maxTouchPoints) {
+  const found = (names) => names.find(([said]) => agent.includes(said))?.[1];
+  // An iPad says that it is a Mac, and no Mac is touched.
+  const system = found(SYSTEMS) === "Mac" && touches > 1 ? "iPad" : found(SYSTEMS);
+  return [found(BROWSERS), system].filter(Boolean).join(", ");
 }

@@ -14,7 +14,7 @@ import { rulesView } from "./rules.js";
 import { sessionView } from "./session.js";
 import { sessionsView } from "./sessions.js";
 import { startView } from "./start.js";
-import { changed, fetchEnded, may, onChange, setConnection, state, take } from "./state.js";
+import { changed, fetchEnded, may, noteWords, onChange, setConnection, state, take } from "./state.js";
 import { onLetter } from "./steady.js";
 import { t } from "./words.js";
 
@@ -89,7 +89,24 @@ async function begin() {
 
 function taken(change) {
   take(change);
-  if (change.ready) fetchEnded(call("GET", "/api/v1/sessions?all=true"));
+  if (change.ready) fetchEnded(call("GET", "/api/v1/sessions?all=true&words=true"));
+  else if (change.session) fetchWordsSoon();
+}
+
+/** How long a session may do things until the list says what it did last, in milliseconds. */
+const WORDS_AFTER = 2000;
+let wordsAreDue = false;
+
+/** Something has happened in a session: what it is about, and what was said last, is asked for a moment later. */
+function fetchWordsSoon() {
+  if (wordsAreDue) return;
+  wordsAreDue = true;
+  setTimeout(async () => {
+    wordsAreDue = false;
+    if (document.hidden) return;
+    (await call("GET", "/api/v1/sessions?words=true").catch(() => [])).forEach(noteWords);
+    changed();
+  }, WORDS_AFTER);
 }
 
 function unlinked(why) {

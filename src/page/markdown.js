@@ -8,10 +8,12 @@ export function markdown(text) {
   const lines = shown(text).split("\n");
   for (let at = 0; at < lines.length; ) {
     const line = lines[at];
-    const fence = line.match(/^ {0,3}(```+|~~~+)/);
+    const fence = line.match(FENCE);
     if (fence) {
-      const end = lines.findIndex((other, number) => number > at && other.trim().startsWith(fence[1]));
-      const stop = end < 0 ? lines.length : end;
+      let stop = at + 1;
+      while (stop < lines.length && !closes(lines[stop], fence[1])) stop += 1;
+      // What stands behind the fence is part of the text, and is shown.
+      if (fence[2].trim()) blocks.push(h("p", { class: "small" }, fence[2].trim()));
       blocks.push(h("pre", { class: "code", tabindex: "0" }, lines.slice(at + 1, stop).join("\n")));
       at = stop + 1;
       continue;
@@ -48,11 +50,20 @@ export function markdown(text) {
       continue;
     }
     const paragraph = [];
-    const ends = (other) => other.trim() === "" || /^ {0,3}(```|~~~|#{1,6}\s|>)/.test(other) || bullet.test(other);
+    const ends = (other) => other.trim() === "" || FENCE.test(other) || /^ {0,3}(#{1,6}\s|>)/.test(other) || bullet.test(other);
     for (; at < lines.length && (paragraph.length === 0 || !(ends(lines[at]) || isTable(lines, at))); at += 1) paragraph.push(lines[at]);
     blocks.push(h("p", null, inline(paragraph.join("\n"))));
   }
   return h("div", { class: "markdown" }, blocks);
+}
+
+/** Behind backticks no other backtick stands on the line. */
+const FENCE = /^ {0,3}(`{3,}(?=[^`]*$)|~{3,})(.*)$/;
+
+/** A line that is nothing but the same fence, or a longer one. */
+function closes(line, fence) {
+  const only = line.replace(/^ {0,3}/, "").trimEnd();
+  return only.length >= fence.length && only === fence[0].repeat(only.length);
 }
 
 /** A line of names, then one of dashes with as many columns. */
@@ -69,19 +80,44 @@ function table([names, dashes, ...rows]) {
   return h("div", { class: "wide", tabindex: "0" }, h("table", null, h("thead", null, line("th")(names)), h("tbody", null, rows.map(line("td")))));
 }
 
-const INLINE = /(`+)([^`]+?)\1|\*\*([^*\n]+?)\*\*|\*([^*\s][^*\n]*?)\*|\[([^\]\n]{1,300})\]\(([^()\s]{1,2000})\)|(https?:\/\/[^\s<>"')\]]+)/g;
+/** Each part is looked at once, also in a text that is made to take long: none begins in another of its kind. */
+const INLINE = /(`+)|\*\*([^*\n]+)\*\*|\*([^*\s][^*\n]*)\*|\[([^[\]\n]{1,300})\]\(([^()\s]{1,2000})\)|(https?:\/\/[^\s<>"')\]]+)/g;
+
+/** Finds the next run of as many backticks. Asked for places that go up. */
+function nextTicks(text) {
+  const runs = new Map();
+  for (const { 0: { length }, index } of text.matchAll(/`+/g)) {
+    if (!runs.has(length)) runs.set(length, { places: [], next: 0 });
+    runs.get(length).places.push(index);
+  }
+  return (length, after) => {
+    const run = runs.get(length);
+    while (run.places[run.next] <= after) run.next += 1;
+    return run.places[run.next];
+  };
+}
 
 function inline(text) {
   const parts = [];
+  const next = nextTicks(text);
   let from = 0;
-  for (const match of text.matchAll(INLINE)) {
+  INLINE.lastIndex = 0;
+  for (let match; (match = INLINE.exec(text)); ) {
+    const [whole, tick, bold, italic, label, target, bare] = match;
+    let end = match.index + whole.length;
+    if (tick) {
+      const closing = next(tick.length, match.index);
+      // Without its like it is no code.
+      if (closing === undefined) continue;
+      end = closing + tick.length;
+    }
     parts.push(text.slice(from, match.index));
-    from = match.index + match[0].length;
-    const [, , code, bold, italic, label, target, bare] = match;
-    if (code !== undefined) parts.push(h("code", null, code));
+    from = end;
+    INLINE.lastIndex = end;
+    if (tick) parts.push(h("code", null, text.slice(match.index + tick.length, end - tick.length)));
     else if (bold !== undefined) parts.push(h("strong", null, bold));
     else if (italic !== undefined) parts.push(h("em", null, italic));
-    else parts.push(link(label ?? bare, target ?? bare, match[0]));
+    else parts.push(link(label ?? bare, target ?? bare, whole));
   }
   parts.push(text.slice(from));
   return parts;
@@ -96,6 +132,8 @@ function link(label, target, written) {
     return written;
   }
   if (!["http:", "https:", "mailto:"].includes(url.protocol)) return written;
-  const shows = label === target ? label : `${label} (${url.host || url.pathname})`;
+  // An address may name one host before an @ and lead to another, or be written in letters that look like others.
+  const isPlain = label === target && /^(?:https?:\/\/|mailto:)/.test(target) && target.split(/[/?#:]+/)[1] === (url.hostname || url.pathname);
+  const shows = isPlain ? label : `${label} (${url.host || url.pathname})`;
   return h("a", { href: url.href, rel: "noopener noreferrer nofollow", target: "_blank" }, shows);
 }

@@ -50,7 +50,7 @@ export function defaultMode(changed = () => {}) {
       draw(await defaultModeOf(folder));
       notice.textContent = "";
     } catch (error) {
-      element.replaceChildren(h("p", { class: "hint" }, why(error)));
+      element.replaceChildren(error instanceof TypeError ? "" : h("p", { class: "hint" }, why(error)));
     }
   };
   return { element, of };

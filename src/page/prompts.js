@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { h, keep, moment, shown } from "./dom.js";
-import { drawInput } from "./input.js";
+import { code, drawInput, inputText } from "./input.js";
 import { button, row } from "./parts.js";
 import { drawPlan, drawQuestions } from "./questions.js";
 import { may, openAsks, state, why } from "./state.js";
@@ -15,6 +15,8 @@ const SHOWN_AFTER = 6000;
 const UNCONFIRMED = 60_000;
 /** How long an answer waits at most for what led to the prompt. */
 const LED_WITHIN = 2000;
+/** How long the client may take to write what led to it, until that is looked for again. */
+const LED_AGAIN = 500;
 /** By prompt: what it was when it was last looked at, and since when. Those that were open while this page was. */
 const seen = new Map();
 /** Prompts that were answered on this page. */
@@ -44,27 +46,28 @@ const revision = (ask) => [ask.state, ask.allowed_by?.length ?? 0, ask.verdict?.
 function card(ask) {
   const risk = ask.risk?.level ?? "low";
   const reasons = ask.risk?.reasons?.length ? ` (${ask.risk.reasons.map(phrase).join(", ")})` : "";
-  const body = { question: drawQuestions, plan: drawPlan }[ask.kind];
+  const draws = { question: drawQuestions, plan: drawPlan }[ask.kind];
   const notice = h("p", { class: "notice", role: "status" });
   const step = h("div", { class: "step" });
-  const isRisky = !body && (ask.default_to_no || ask.risk?.level === "high");
+  const isRisky = !draws && (ask.default_to_no || ask.risk?.level === "high");
   // To allow takes a second step where it is risky, and where not all of it was in sight.
   const answer = (verdict) => {
     const unseen = verdict.behavior === "allow" && !verdict.answers && whole.unseen();
     const act = () => send(ask, verdict, notice);
-    if (unseen || (isRisky && verdict.behavior === "allow" && !verdict.input)) secondStep(step, act, unseen, whole.open);
+    if (unseen || verdict.input || (isRisky && verdict.behavior === "allow")) secondStep(step, act, { unseen, openAll: whole.open, input: verdict.input });
     else act();
   };
+  const body = draws && attempt(() => draws(ask, answer));
   const drawn = h(
     "article",
     { class: `card prompt risk-${risk}`, "aria-label": t("asks", { label: ask.label ?? "" }), "data-code": ask.code },
     h("header", null,
       h("strong", null, shown(ask.label ?? ask.session)), " ", h("span", null, t({ question: "asksYou", plan: "hasPlan" }[ask.kind] ?? "wants", { tool: shown(ask.tool) })),
       h("code", { class: "small" }, ask.code),
-      h("span", { class: "badge risk" }, t(`risk_${risk}`) + reasons)),
+      ask.kind !== "question" && h("span", { class: "badge risk" }, t(`risk_${risk}`) + reasons)),
     ask.preview_only && h("p", { class: "warning" }, t("previewOnly")),
     ledToIt(ask),
-    body ? body(ask, answer) : drawInput(ask),
+    body ?? drawInput(ask),
     facts(ask),
     may("review") ? !body && answers(ask, answer, isRisky) : h("p", { class: "hint" }, t("noRight")),
     step,
@@ -78,17 +81,26 @@ function card(ask) {
   return drawn;
 }
 
+/** What an agent gave a tool may have any form: one card that cannot be drawn as it should does not keep the others away. */
+function attempt(draw) {
+  try {
+    return draw();
+  } catch {
+    return undefined;
+  }
+}
+
 /** What would allow once more, by someone who did. */
 const ALLOWING = ["allowOnce", "forSession", "always", "edit", "approvePlan", "answer"].map((action) => `[data-action="${action}"]`).join();
 
-function secondStep(place, act, unseen, openAll) {
+function secondStep(place, act, { unseen, openAll, input }) {
   const close = () => place.replaceChildren();
-  const words = unseen ? t("notAllSeen", { more: unseen }) : t("really");
-  const yes = button(unseen ? "allowUnseen" : "yesAllow", "danger", () => (close(), act()));
-  const see = unseen && button("showAll", "primary", () => (close(), openAll()));
+  const words = input ? t("reallyEdited") : unseen ? t("notAllSeen", { more: unseen }) : t("really");
+  const yes = button(unseen && !input ? "allowUnseen" : "yesAllow", "danger", () => (close(), act()));
+  const see = unseen && !input && button("showAll", "primary", () => (close(), openAll()));
   // It may be below what is in sight, or behind the box to write in.
   requestAnimationFrame(() => place.scrollIntoView({ block: "nearest" }));
-  place.replaceChildren(h("p", { role: "alert", class: unseen && "warning" }, words), row(see, yes, button("cancel", "quiet", close)));
+  place.replaceChildren(h("p", { role: "alert", class: unseen && "warning" }, words), input && code(inputText(input)), row(see, yes, button("cancel", "quiet", close)));
 }
 
 function facts(ask) {
@@ -96,7 +108,7 @@ function facts(ask) {
   const session = state.sessions.get(ask.session);
   return h("div", null,
     h("dl", { class: "facts" },
-      fact(t("reason"), ask.reason && shown(phrase(ask.reason))),
+      fact(t("reason"), ask.reason && ask.kind !== "question" && shown(phrase(ask.reason))),
       fact(t("folder"), session?.folder && shown(session.folder)),
       fact(t("until"), ask.answer_by && moment(ask.answer_by, currentLanguage())),
       fact(t("quorum", { n: ask.quorum }), ask.quorum && t("allowedBy", { names: (ask.allowed_by ?? []).join(", ") || "–" }))),
@@ -110,14 +122,23 @@ function ledToIt(ask) {
   const place = h("div", { class: "led", "aria-busy": "true" });
   const filled = () => place.removeAttribute("aria-busy");
   setTimeout(filled, LED_WITHIN);
-  call("GET", `/api/v1/sessions/${ask.session}/history?limit=50`).then(async ({ entries }) => {
+  const look = async (left) => {
+    const { entries } = await call("GET", `/api/v1/sessions/${ask.session}/history?limit=50`);
     const line = (name, text) => text && h("p", { class: "small" }, h("span", null, `${t(name)}: `), h("q", null, shown(text).slice(0, 500)));
-    const words = entries.findLast((entry) => entry.text?.text && !entry.text.agent)?.text.text;
-    // At its own prompt, or by an event: whichever came last.
-    const told = entries.findLast((entry) => entry.user?.text || entry.event);
+    const asked = entries.findIndex((entry) => entry.call && entry.call.call === ask.tool_use_id);
+    const before = asked < 0 ? entries : entries.slice(0, asked);
+    // At its own prompt, or by an event: whichever came last. Words of before that lead to nothing here.
+    const from = before.findLastIndex((entry) => entry.user?.text || entry.event);
+    const told = before[from];
+    const words = before.slice(from + 1).findLast((entry) => entry.text?.text && !entry.text.agent)?.text.text;
     const event = told?.event && await call("GET", `/api/v1/events/${told.event.event}`).catch(() => undefined);
-    place.append(...[line("lastPrompt", told?.user?.text ?? event?.text), line("lastWords", words)].filter(Boolean));
-  }).then(filled, filled);
+    place.replaceChildren(...[line("lastPrompt", told?.user?.text ?? event?.text), line("lastWords", words)].filter(Boolean));
+    // The client may write the call, and what it said before it, a moment after it has asked.
+    if (asked >= 0 || !ask.tool_use_id || left === 0) return;
+    await new Promise((resolve) => setTimeout(resolve, LED_AGAIN));
+    if (place.isConnected) await look(left - 1);
+  };
+  look(2).then(filled, filled);
   return place;
 }
 
@@ -161,7 +182,8 @@ function editInput(ask, answer, more) {
   const send = () => {
     try {
       const input = isCommand ? { ...ask.input, command: editor.value } : JSON.parse(editor.value);
-      answer({ behavior: "allow", input });
+      wrong.textContent = editor.value.trim() ? "" : t("nothingToRun");
+      if (!wrong.textContent) answer({ behavior: "allow", input });
     } catch {
       wrong.textContent = t("badJson");
     }
@@ -189,15 +211,17 @@ async function send(ask, verdict, notice) {
 /** Where it was answered: here, or in which way elsewhere. */
 function placeOf({ id, verdict }) {
   if (mine.has(id)) return t("via_here");
+  if (verdict.device) return t("via_named", { device: shown(verdict.device) });
   return ["device", "terminal", "socket", "http"].includes(verdict.via) ? t(`via_${verdict.via}`) : t("via_other", { via: shown(phrase(verdict.via)) });
 }
 
 /** What the answer was, and how far it reaches. */
 function answerIn({ kind, verdict }) {
+  if (!verdict) return undefined;
   if (verdict.behavior === "deny") return kind === "plan" ? "keepPlanning" : verdict.interrupt ? "denyStop" : "deny";
   if (kind === "question") return "answered";
   if (kind === "plan") return "planApproved";
-  if (verdict.input) return "allowedEdited";
+  if (verdict.input && typeof verdict.input === "object") return "allowedEdited";
   return { session: "forSession", always: "always" }[verdict.scope] ?? "allow";
 }
 
@@ -206,9 +230,11 @@ function outcome(ask) {
   const words = verdict
     ? t("answeredBy", { by: shown(verdict.by), via: placeOf(ask), behavior: t(answerIn(ask)) })
     : t("gone", { why: shown(phrase(ask.withdrawn ?? ask.state)) });
+  const isRefused = verdict?.behavior === "allow" && verdict.outcome === "denied";
   return h("article", { class: "card settled", role: "status", "data-code": ask.code },
     h("strong", null, shown(ask.label ?? "")), " ", shown(ask.tool), ": ", words, " ",
-    verdict && h("small", { class: isConfirmed(ask) ? "confirmed" : "unconfirmed" }, t({ confirmed: "confirmed", done: "handedOver" }[verdict.confirmation] ?? "notConfirmed")),
-    verdict?.why && h("q", { class: "small" }, shown(verdict.why)),
+    verdict && h("small", { class: isConfirmed(ask) ? "confirmed" : "unconfirmed" }, t(isRefused ? "refusedAfter" : { confirmed: "confirmed", done: "handedOver" }[verdict.confirmation] ?? "notConfirmed")),
+    verdict?.why && [" ", h("q", { class: "small" }, shown(verdict.why))],
+    answerIn(ask) === "allowedEdited" && code(inputText(verdict.input)),
     verdict?.differs && h("p", { class: "warning" }, t("differs")));
 }

@@ -1,26 +1,36 @@
 // The agent's questions with their options, and its plans with the modes that may follow.
 
 import { h, shown } from "./dom.js";
+import { rest } from "./input.js";
 import { markdown } from "./markdown.js";
 import { button, row } from "./parts.js";
 import { may } from "./state.js";
 import { t } from "./words.js";
 
 export function drawQuestions(ask, answer) {
-  const questions = Array.isArray(ask.input?.questions) ? ask.input.questions : [];
+  const questions = ask.input.questions;
+  const words = questions.map(({ question }) => question);
+  // What cannot be asked one by one is shown as it is.
+  if (new Set(words).size < words.length || !words.every((each) => typeof each === "string")) throw new TypeError("no questions");
   const fields = questions.map((question, number) => field(question, `${ask.id}-${number}`));
-  const send = () => {
-    const answers = Object.fromEntries(questions.map((question, number) => [question.question, fields[number].answer()]));
+  // Said where the first answer is missing, until it is there.
+  const check = () => {
     fields.forEach((each) => each.element.classList.toggle("missing", !each.answer()));
     const first = fields.find((each) => !each.answer());
     missing.textContent = first ? t("answerAll") : "";
+    if (first) first.element.append(missing);
+    return first;
+  };
+  const send = () => {
+    const answers = Object.fromEntries(fields.map((each, number) => [words[number], each.answer()]));
+    const first = check();
     if (!first) answer({ behavior: "allow", answers });
     else first.element.querySelector("input").focus();
   };
   const missing = h("p", { class: "warning", role: "alert" });
+  const place = h("div", { oninput: () => missing.textContent && check() }, fields.map((each) => each.element));
   return h("div", null,
-    fields.map((each) => each.element),
-    missing,
+    place,
     may("review") && row(button("answer", "primary", send), button("deny", "plain", () => answer({ behavior: "deny" }))));
 }
 
@@ -44,9 +54,16 @@ export function drawPlan(ask, answer) {
   const choice = h("select", { "aria-label": t("goOnIn") }, modes.map((mode) => h("option", { value: mode }, `${mode}: ${t(`mode_${mode}`)}`)));
   const words = h("textarea", { rows: "2", "aria-label": t("planChange"), placeholder: t("planChange"), maxlength: "4096" });
   const sendBack = () => answer({ behavior: "deny", ...(words.value.trim() && { why: words.value.trim() }) });
-  const approve = () => answer({ behavior: "allow", ...(modes.length && { mode: choice.value }) });
+  const unsent = h("p", { class: "warning", role: "alert" });
+  const approve = () => {
+    // Nobody would read them.
+    const isNews = words.value.trim() && !unsent.textContent;
+    unsent.textContent = isNews ? t("planWords") : "";
+    if (!isNews) answer({ behavior: "allow", ...(modes.length && { mode: choice.value }) });
+  };
   return h("div", null,
     h("div", { class: "plan" }, markdown(String(ask.input?.plan ?? ask.preview ?? ""))),
+    rest(ask.input ?? { plan: ask.preview }),
     modes.length > 0 && h("label", { class: "field" }, t("goOnIn"), choice),
-    may("review") && [row(button("approvePlan", "primary", approve)), words, row(button("keepPlanning", "plain", sendBack))]);
+    may("review") && [row(button("approvePlan", "primary", approve)), unsent, words, row(button("keepPlanning", "plain", sendBack))]);
 }

@@ -8,7 +8,7 @@ import { askOf, why } from "./state.js";
 import { currentLanguage, t } from "./words.js";
 
 /** What an item looks like depends on these alone. */
-export const revision = (item) => [item.state, item.edited_at, item.text?.length, item.kind === "call" && callState(item), currentLanguage()].join();
+export const revision = (item) => [item.state, item.edited_at, item.text?.length, item.kind === "call" && [callState(item), Boolean(editOf(item))], currentLanguage()].join();
 
 export function drawItem(item, before) {
   const drawn = DRAWN[item.kind](item, before);
@@ -40,7 +40,7 @@ function who(name, item, ...more) {
 const teller = (by) => (!by ? t("theUser") : by === "terminal" ? t("atTerminal") : shown(by));
 
 /** What the agent is told of a call that somebody kept from running. */
-const REFUSED = /^\W*(?:A person denied this|\S+ has stopped this session from outside)|The user doesn't want to proceed/;
+const REFUSED = /^\W*(?:A person denied this|\S+ has stopped this session from outside|\w+:\S+ hook error: |Permission to use )|The user doesn't want to proceed|denied by the (?:user|project|session|command line) rule/;
 
 /** What became of a call: one that was refused has not failed, and one that is asked for does not run. */
 function callState({ call, result }) {
@@ -51,22 +51,33 @@ function callState({ call, result }) {
   return "done";
 }
 
+/** What someone let run instead of what the agent wanted, and who. */
+function editOf({ call }) {
+  const ask = askOf(call);
+  const { input, by, behavior } = ask?.verdict ?? {};
+  // Of a question these are the answers, which the agent gave no input for.
+  return ask?.kind === "tool" && behavior === "allow" && input && typeof input === "object" ? { input, by } : undefined;
+}
+
 /** A tool call: one line, with what it was given and what came of it inside. */
 function drawCall(item, before) {
   // What is too long comes as the beginning of its text.
-  const isText = typeof item.input === "string";
-  const input = isText ? { command: item.input } : item.input ?? {};
+  const edit = editOf(item);
+  const isText = !edit && typeof item.input === "string";
+  const input = edit?.input ?? (isText ? { command: item.input } : item.input ?? {});
   const main = input.command ?? input.file_path ?? input.notebook_path ?? input.path ?? input.url ?? input.pattern ?? input.description ?? "";
   const state = callState(item);
   const body = h("div");
   const draw = () => {
     if (body.firstChild) return;
     body.append(...[drawInput({ tool: item.tool, input: isText ? undefined : input, preview: isText ? item.input : "" })].flat(Infinity).filter(Boolean));
+    if (edit) body.append(h("details", { class: "before" }, h("summary", null, t("asWritten")), code(item.input)));
     if (item.result) body.append(h("p", { class: "small" }, t(state === "failed" ? "callFailed" : "callResult")), code(item.result.text));
     if (item.cut || item.result?.cut) body.append(h("p", { class: "hint small" }, t("cut")));
   };
   const details = h("details", { class: `call ${state}`, ontoggle: () => details.open && draw() },
     h("summary", null, h("span", { class: "tool" }, shown(item.tool)), " ", h("span", { class: "main" }, shown(String(main)).slice(0, 300)),
+      edit && h("span", { class: "badge edited" }, t("editedBy", { by: shown(edit.by) })),
       h("span", { class: "badge" }, t(`call_${state}`))),
     body);
   // One that someone has opened stays open when its result comes.
@@ -82,7 +93,7 @@ function files(list, path) {
     const name = file.name ?? file.path ?? "";
     const notice = h("small", { role: "status" });
     const fetchIt = () => download(`${path}/${number}`, name.split("/").at(-1)).catch((error) => (notice.textContent = why(error)));
-    return h("p", { class: "file" }, h("button", { type: "button", class: "quiet", onclick: fetchIt, "data-action": "download" }, `⭳ ${shown(name)}`),
+    return h("p", { class: "file" }, h("button", { type: "button", class: "quiet", onclick: fetchIt, "data-action": "download" }, `↓ ${shown(name)}`),
       h("small", null, ` ${size(file.bytes ?? file.size ?? 0)} `), notice);
   });
 }

@@ -1,7 +1,9 @@
 // 日志中各句的中文，样式同 phrases-zh.js。别人写的内容（$）绝不翻译。
 
 const CODE = "([a-km-z]{5})";
-const is = (pattern, chinese) => [new RegExp(`^${pattern.replaceAll("CODE", CODE)}$`, "s"), chinese];
+// 谁，以及在哪台设备上（若有）。
+const BY = '([^\\s,;:]+)(?: on ("(?:[^"\\\\]|\\\\.)*"))?';
+const is = (pattern, chinese) => [new RegExp(`^${pattern.replaceAll("CODE", CODE).replaceAll("BY", BY)}$`, "s"), chinese];
 
 export const SENTENCES = [
   is("the gate started, portcullis (\\S+)", "网关已启动，portcullis $1"),
@@ -27,14 +29,14 @@ export const SENTENCES = [
   is("CODE asks to run (\\S+): (.*)", "$1 想运行 $2：$3"),
   is("CODE asks a question: (.*)", "$1 提问：$2"),
   is("CODE asks to approve a plan: (.*)", "$1 请求批准计划：$2"),
-  is("CODE answered by (\\S+): (.*)", "$1 由 $2 回答：$3"),
-  is("CODE allowed for the session by (\\S+)(.*)", "$1 由 $2 在本会话内允许$3"),
-  is("CODE allowed always by (\\S+)(.*)", "$1 由 $2 总是允许$3"),
-  is("CODE allowed with another input by (\\S+)(.*)", "$1 由 $2 修改后允许$3"),
-  is("CODE allowed by (\\S+); more people must agree", "$1 由 $2 允许；还需要更多人同意"),
-  is("CODE allowed by (\\S+)(.*)", "$1 由 $2 允许$3"),
-  is("CODE denied by (\\S+), which ends the turn(.*)", "$1 由 $2 拒绝，并结束本轮$3"),
-  is("CODE denied by (\\S+)(.*)", "$1 由 $2 拒绝$3"),
+  is("CODE answered by BY: (.*)", "$1 由 $2#3 回答：$4"),
+  is("CODE allowed for the session by BY(.*)", "$1 由 $2#3 在本会话内允许$4"),
+  is("CODE allowed always by BY(.*)", "$1 由 $2#3 总是允许$4"),
+  is("CODE allowed with another input by BY(.*)", "$1 由 $2#3 修改后允许$4"),
+  is("CODE allowed by BY; more people must agree", "$1 由 $2#3 允许；还需要更多人同意"),
+  is("CODE allowed by BY(.*)", "$1 由 $2#3 允许$4"),
+  is("CODE denied by BY, which ends the turn(.*)", "$1 由 $2#3 拒绝，并结束本轮$4"),
+  is("CODE denied by BY(.*)", "$1 由 $2#3 拒绝$4"),
   is("CODE: the agent has the verdict", "$1：代理已收到答复"),
   is("CODE no longer asked: (.*)", "$1 不再询问：@2"),
   is("CODE expired: nobody answered in time", "$1 已过期：没有人及时答复"),

@@ -9,7 +9,7 @@ import { isMuted, setMuted } from "./muted.js";
 import { backBar, button } from "./parts.js";
 import { drawPrompts } from "./prompts.js";
 import { tellMuted } from "./push.js";
-import { may, standing, state, successor, why } from "./state.js";
+import { may, standing, state, successor, tellSession, why } from "./state.js";
 import { currentLanguage, t } from "./words.js";
 
 export function sessionView(id) {
@@ -17,12 +17,14 @@ export function sessionView(id) {
   const prompts = h("div", { class: "prompts", role: "region", "aria-label": t("prompts") });
   const notice = h("p", { class: "notice", role: "status" });
   const talk = conversation(id);
-  const box = may("talk") ? composer(id, () => talk.ending.toEnd()) : undefined;
+  const box = may("talk") ? composer(id, () => talk.ending.toEnd(), notice) : undefined;
   const dock = h("div", { class: "dock" }, talk.ending.jump, box?.element);
   const covers = keepClear(dock);
+  /** What is shown of the session besides its name and its mode; it stays open when the head is drawn anew. */
+  const more = { isOpen: false };
   const draw = () => {
     const session = state.sessions.get(id);
-    keep(head, [["head", JSON.stringify([session && { ...session, last_active: 0 }, session && standing(session), successor(id)?.id, state.isReady, currentLanguage()]), () => header(session, id, notice)]]);
+    keep(head, [["head", JSON.stringify([session && { ...session, last_active: 0 }, state.words.get(id)?.title, session && standing(session), successor(id)?.id, state.isReady, currentLanguage()]), () => header(session, id, notice, more)]]);
     drawPrompts(prompts, id);
     talk.draw();
     box?.draw();
@@ -43,19 +45,10 @@ function keepClear(dock) {
   return { stop: () => (sizes.disconnect(), page.removeProperty("--dock")) };
 }
 
-function header(session, id, notice) {
+function header(session, id, notice, more) {
   if (!session) return backBar(h("h1", null, t(state.isReady ? "unknownSession" : "loading")));
   const what = standing(session);
-  const tell = (order, body) => async () => {
-    try {
-      const outcome = await call("POST", `/api/v1/sessions/${id}/${order}?wait=10`, body);
-      notice.textContent = outcome.state === "failed" ? t("failed", { why: shown(outcome.why ?? "") }) : "";
-      return outcome.state !== "failed";
-    } catch (error) {
-      notice.textContent = why(error);
-      return false;
-    }
-  };
+  const tell = (order, body) => () => tellSession(id, notice, order, body);
   const lives = what !== "ended";
   const goesOn = !lives && successor(id);
   const drives = lives && session.driven && may("start");
@@ -66,17 +59,28 @@ function header(session, id, notice) {
     : goesOn
       ? h("a", { class: "button primary", href: `#/session/${goesOn.id}` }, t("goesOn"))
       : may("start") && session.agent_session && button("continue", "primary", () => continueIt(session, notice));
-  return h("div", { class: "head" },
-    backBar(h("h1", null, shown(session.label)), h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what)), first),
+  const rest = h("div", { class: "rest", id: "about-session", hidden: !more.isOpen },
     h("p", { class: "path" }, shown(session.folder ?? ""), ` · ${t("connectedBy", { how: t(`by_${session.connected_by}`) })}`,
       may("admin") && session.folder && [" · ", h("a", { href: "#/rules", onclick: () => (state.folder = session.folder) }, t("rulesOfFolder"))]),
+    drives && session.mode && modes(session, (mode) => tell("mode", { mode })()),
+    h("div", { class: "row" }, mute(session.label, notice), drives && button("end", "quiet", end)));
+  const open = () => {
+    more.isOpen = rest.hidden;
+    rest.hidden = !more.isOpen;
+    toggle.setAttribute("aria-expanded", String(more.isOpen));
+  };
+  const toggle = h("button", { type: "button", class: "quiet", onclick: open, "data-action": "about", "aria-label": t("aboutSession"), "aria-controls": "about-session", "aria-expanded": String(more.isOpen) }, "⋯");
+  const title = state.words.get(id)?.title;
+  return h("div", { class: "head" },
+    h("div", { class: "top" },
+      backBar(
+        h("div", { class: "name" }, h("h1", null, shown(session.label)),
+          h("p", { class: "small" }, h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what)), title && h("span", { title: shown(title) }, shown(title)))),
+        first, toggle),
+      rest),
+    h("p", { class: "path" }, session.mode ? modeInWords(session.mode) : shown(session.folder ?? "")),
     session.stopped_by && h("p", { class: "warning" }, t("pausedBy", { by: shown(session.stopped_by) })),
-    session.outside && h("p", { class: "warning" }, t("outside", { sender: shown(session.outside.sender) })),
-    h("div", { class: "row tools" },
-      ["working", "waiting"].includes(what) && session.driven && may("review") && button("interrupt", "quiet", tell("interrupt")),
-      drives && button("end", "quiet", end),
-      modes(session, drives, (mode) => tell("mode", { mode })()),
-      mute(session.label, notice)));
+    session.outside && h("p", { class: "warning" }, t("outside", { sender: shown(session.outside.sender) })));
 }
 
 /** Continues an ended session in a held one, under its label. */
@@ -100,12 +104,11 @@ function mute(label, notice) {
   return h("label", { class: "check small" }, box, t("mute"));
 }
 
-/** The mode in words; where the session takes orders, a menu that explains each. */
-function modes(session, drives, change) {
-  if (!session.mode) return null;
-  if (!drives) return h("span", { class: "small" }, modeInWords(session.mode));
+/** A menu that explains each mode. */
+function modes(session, change) {
   // One that is refused is not shown as the one that counts.
-  const choose = async () => (await change(choice.value)) || (choice.value = session.mode);
+  const isMeant = () => choice.value !== "bypassPermissions" || confirm(t("reallyBypass"));
+  const choose = async () => (isMeant() && (await change(choice.value))) || (choice.value = session.mode);
   const choice = h("select", { "aria-label": t("mode"), onchange: choose },
     offeredModes(session.mode).map((mode) => h("option", { value: mode, selected: mode === session.mode }, modeInWords(mode))));
   return choice;

@@ -28,16 +28,19 @@ export function sessionsView(redraw) {
 /** When something last happened there. A gate of an earlier release does not tell. */
 const active = (session) => session.last_active || session.since;
 
-const revision = (session) => JSON.stringify([{ ...session, last_active: 0 }, standing(session), currentLanguage(), agoInWords(active(session), currentLanguage())]);
+const revision = (session) => JSON.stringify([{ ...session, last_active: 0 }, state.words.get(session.id), standing(session), currentLanguage(), agoInWords(active(session), currentLanguage())]);
 
 function item(session) {
   const what = standing(session);
   const waits = openAsks(session.id).length;
+  const { title, last } = state.words.get(session.id) ?? {};
   return h("li", null,
     h("a", { class: `card session ${what}`, href: `#/session/${session.id}` },
       h("span", { class: "line" },
         h("strong", null, shown(session.label)),
         h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what), waits > 1 && ` (${waits})`)),
+      title && h("span", { class: "title" }, shown(title)),
+      last && h("span", { class: "last small" }, h("q", null, shown(last))),
       h("span", { class: "path" }, shown(session.folder ?? "")),
       h("span", { class: "line small" },
         h("span", null, t("connectedBy", { how: t(`by_${session.connected_by}`) })),

@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { h, moment, shown } from "./dom.js";
 import { defaultMode, modeInWords, offeredModes } from "./modes.js";
 import { backBar, button, field, row } from "./parts.js";
-import { folders, why } from "./state.js";
+import { folders, state, why } from "./state.js";
 import { currentLanguage, t } from "./words.js";
 
 export function startView() {
@@ -39,13 +39,19 @@ export function startView() {
       notice.textContent = why(error);
     }
   };
+  const nothingToDo = () => {
+    notice.textContent = t("sayWhat");
+    prompt.focus();
+    return true;
+  };
+  const earlier = conversations((one) => start({ folder: one.folder, resume: one.id, ...(prompt.value && { prompt: prompt.value }) }));
   const element = h("section", { class: "form" },
     backBar(h("h1", null, t("start"))),
     field("folder", folder), h("datalist", { id: "folders" }, known.map((each) => h("option", { value: each }))),
     field("promptText", prompt), field("mode", mode), meaning, h("details", null, h("summary", null, t("defaultMode")), defaults.element), field("label", label), notice,
-    row(button("start", "primary", () => start({ folder: folder.value, prompt: prompt.value, ...(mode.value && { mode: mode.value }), ...(label.value && { label: label.value }) }))),
-    conversations((one) => start({ folder: one.folder, resume: one.id, ...(prompt.value && { prompt: prompt.value }) })));
-  return { element, draw: () => {} };
+    row(button("start", "primary", () => (prompt.value.trim() ? undefined : nothingToDo()) ?? start({ folder: folder.value, prompt: prompt.value, ...(mode.value && { mode: mode.value }), ...(label.value && { label: label.value }) }))),
+    earlier.element);
+  return { element, draw: earlier.draw };
 }
 
 /** Those that ended, newest first. One that a session has open is gone to instead. */
@@ -55,9 +61,20 @@ function conversations(goOn) {
     h("strong", null, shown(one.title || one.id)),
     h("p", { class: "path" }, shown(one.folder), " · ", moment(one.at, currentLanguage())),
     row(one.session ? h("a", { class: "button quiet", href: `#/session/${one.session}` }, t("goThere")) : button("continue", "quiet", () => goOn(one))));
-  call("GET", "/api/v1/conversations").then(
-    (found) => place.replaceChildren(h("h2", null, t("orContinue")), found.length ? h("ul", { class: "conversations" }, found.map(item)) : h("p", { class: "hint" }, t("noConversations"))),
-    (error) => place.replaceChildren(h("p", { class: "hint" }, why(error))),
-  );
-  return place;
+  let [isSettled, isAsked] = [false, false];
+  const load = async () => {
+    isAsked = true;
+    try {
+      const found = await call("GET", "/api/v1/conversations");
+      isSettled = true;
+      place.replaceChildren(h("h2", null, t("orContinue")), found.length ? h("ul", { class: "conversations" }, found.map(item)) : h("p", { class: "hint" }, t("noConversations")));
+    } catch (error) {
+      // A gate that is away is said once, above; the list comes when it is back.
+      isSettled = !(error instanceof TypeError);
+      place.replaceChildren(isSettled ? h("p", { class: "hint" }, why(error)) : "");
+    }
+    isAsked = false;
+  };
+  load();
+  return { element: place, draw: () => state.connection === "open" && !isSettled && !isAsked && load() };
 }

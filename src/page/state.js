@@ -1,5 +1,6 @@
 // What the gate has told: sessions, prompts, and what was said in each session. Views read it and draw anew on change.
 
+import { call } from "./api.js";
 import { shown } from "./dom.js";
 import { errorInChinese, t } from "./words.js";
 
@@ -10,6 +11,10 @@ export const state = {
   me: undefined,
   sessions: new Map(),
   asks: new Map(),
+  /** Prompts by the client's id of their call, those that were settled long ago as well. */
+  byCall: new Map(),
+  /** By session: what its conversation is called, and what its agent said last. */
+  words: new Map(),
   /** By session: events and replies by id, in the order in which they came. */
   said: new Map(),
   /** Whether the gate has told what there is. */
@@ -23,6 +28,8 @@ export const state = {
 
 /** How much of what was said is kept for each session; the log has the rest. */
 const MOST_SAID = 2000;
+/** How many prompts are known by their call. */
+const MOST_CALLS = 5000;
 
 const drawers = new Set();
 let isDue = false;
@@ -58,7 +65,10 @@ export function take(change) {
   }
   const { sessions, asks } = state.fresh ?? state;
   if (change.session) sessions.set(change.session.id, change.session);
-  if (change.ask) asks.set(change.ask.id, change.ask);
+  if (change.ask) {
+    asks.set(change.ask.id, change.ask);
+    noteCall(change.ask);
+  }
   const happened = change.ask ?? change.event ?? change.reply;
   const session = happened && sessions.get(happened.session);
   if (session) session.last_active = Math.max(session.last_active ?? 0, happened.at);
@@ -90,14 +100,28 @@ export function openAsks(session) {
 }
 
 /** The prompt of a call, by the client's id of the call. */
-export const askOf = (call) => [...state.asks.values()].findLast((ask) => call && ask.tool_use_id === call);
+export const askOf = (call) => (call ? state.byCall.get(call) : undefined);
+
+/** What becomes of a call is told by its newest prompt. */
+export function noteCall(ask) {
+  const call = ask.tool_use_id;
+  if (!call || state.byCall.get(call)?.at > ask.at) return;
+  state.byCall.set(call, ask);
+  if (state.byCall.size > MOST_CALLS) state.byCall.delete(state.byCall.keys().next().value);
+}
 
 /** The changes tell of sessions that live; the latest that have ended are fetched once. */
 export async function fetchEnded(fetched) {
   const all = await fetched.catch(() => []);
   all.forEach((session) => state.sessions.has(session.id) || state.sessions.set(session.id, session));
+  all.forEach(noteWords);
   state.isReady = true;
   changed();
+}
+
+/** The changes do not tell what was said: whoever asks for the sessions is told. */
+export function noteWords({ id, title, last_words: last }) {
+  state.words.set(id, { title, last });
 }
 
 /** The living session that goes on from an ended one. */
@@ -128,6 +152,18 @@ export function why(error) {
   const hint = /`(GET|POST|PUT) |\?\w+=/.test(error.hint ?? "") ? "" : error.hint;
   const words = known ? `${known} (${error.message})` : [error.message, hint].filter(Boolean).join("; ");
   return t("failed", { why: shown(words) });
+}
+
+/** Gives a session an order, and says in `notice` where it was refused. True where it was not. */
+export async function tellSession(id, notice, order, body) {
+  try {
+    const outcome = await call("POST", `/api/v1/sessions/${id}/${order}?wait=10`, body);
+    notice.textContent = outcome.state === "failed" ? t("failed", { why: shown(outcome.why ?? "") }) : "";
+    return outcome.state !== "failed";
+  } catch (error) {
+    notice.textContent = why(error);
+    return false;
+  }
 }
 
 export const MODES = ["default", "acceptEdits", "plan", "auto", "dontAsk", "bypassPermissions"];

@@ -12,7 +12,7 @@ const cardOf = (ask) => document.querySelector(`.prompt[data-code="${CSS.escape(
 /** Between the bars at the top and the box to write in. */
 function isInSight(card) {
   const { top, bottom, height } = card.getBoundingClientRect();
-  const from = Math.max(...[...document.querySelectorAll("nav, .head > .bar")].map((bar) => bar.getBoundingClientRect().bottom), 0);
+  const from = Math.max(...[...document.querySelectorAll("nav, .head > .top")].map((bar) => bar.getBoundingClientRect().bottom), 0);
   const to = document.querySelector(".dock")?.getBoundingClientRect().top ?? innerHeight;
   return Math.min(bottom, to) - Math.max(top, from) >= Math.min(ENOUGH, height);
 }
@@ -23,7 +23,7 @@ export function waitingBar() {
     const card = hidden().map(cardOf).find(Boolean);
     if (!card) return; // it is on another view: the link leads there
     event.preventDefault();
-    card.scrollIntoView({ block: "center" });
+    card.scrollIntoView({ block: "start" });
   };
   const element = h("a", { class: "elsewhere", href: "#/", hidden: true, onclick: go });
   const draw = () => {

@@ -1,13 +1,13 @@
 // 页面的中文文本。键与 words.js 中的英文一一对应（有测试核对）。
 
 export const zh = {
-  sessions: "会话", log: "日志", devices: "设备", start: "开始会话", settings: "本页",
+  sessions: "会话", log: "日志", devices: "设备", start: "开始会话", settings: "设置",
   away: "网关暂时连不上。当前内容可能已过时，页面会自动重试。",
   waiting: "等你答复", working: "工作中", idle: "空闲", ended: "已结束", paused: "已暂停", state_away: "离线",
   prompts: "待答复",
   noSessions: "没有已连接的会话。",
-  noSessionsHow: "可以在这里开始一个，或在项目中运行 “portcullis install” 后启动 Claude Code。",
-  noSessionsAsk: "在项目中运行 “portcullis install” 后启动 Claude Code。",
+  noSessionsHow: "可以在这里开始一个，或在项目中运行 “portcullis install --hooks” 后启动 Claude Code。",
+  noSessionsAsk: "在项目中运行 “portcullis install --hooks” 后启动 Claude Code。",
   showEnded: "显示已结束的", hideEnded: "隐藏已结束的",
   allow: "允许", allowOnce: "允许一次", forSession: "本会话内允许", always: "总是允许",
   more: "更多答复", deny: "拒绝", denyWhy: "拒绝并留言", denyStop: "拒绝并停止本轮", why: "给代理的留言",
@@ -75,6 +75,10 @@ export const zh = {
   endedHow: "这个会话已结束。先接着进行，再与它对话。", unknownHow: "网关不认识这个会话，可能很久以前就已结束。",
   enterSends: "Enter 发送，Shift+Enter 换行。", answerAll: "请先回答所有问题。", planChange: "要改什么？（可选）",
   asksYou: "有问题问你", hasPlan: "提出了计划", answered: "已回答", planApproved: "已批准计划", allowedEdited: "修改后允许",
-  via_here: "本设备", via_device: "另一台设备", via_terminal: "终端", via_socket: "命令行", via_http: "API", via_other: "{via}",
+  via_here: "本设备", via_named: "设备 {device}", via_device: "另一台设备", via_terminal: "终端", via_socket: "命令行", via_http: "API", via_other: "{via}",
+  editedBy: "由 {by} 修改", asWritten: "代理原来写的", aboutSession: "此会话的更多信息",
+  reallyEdited: "改为执行这个？", nothingToRun: "没有要执行的内容。请拒绝，或写明要执行什么。", sayWhat: "请写明要它做什么。", call_queued: "接下来",
+  beginningUnseen: "没有看到开头", planWords: "这些话只随“继续规划”发出。再按一次则不带这些话批准。",
+  reallyBypass: "在此模式下什么都不问：代理想运行什么就运行什么。确定吗？", refusedAfter: "但 Claude Code 仍然拒绝了",
   justMoved: "这个请求刚刚移动过。请看清后再按一次。",
 };

@@ -6,13 +6,13 @@ import { SENTENCES } from "./sentences-zh.js";
 import { zh } from "./words-zh.js";
 
 export const en = {
-  sessions: "Sessions", log: "Log", devices: "Devices", start: "Start a session", settings: "This page",
+  sessions: "Sessions", log: "Log", devices: "Devices", start: "Start a session", settings: "Settings",
   away: "The gate is away. What you see may be old; it is tried again by itself.",
   waiting: "waiting for you", working: "working", idle: "idle", ended: "ended", paused: "paused", state_away: "away",
   prompts: "Prompts",
   noSessions: "No session is connected.",
-  noSessionsHow: "Start one here, or run Claude Code in a project after “portcullis install”.",
-  noSessionsAsk: "Run Claude Code in a project after “portcullis install”.",
+  noSessionsHow: "Start one here, or run Claude Code in a project after “portcullis install --hooks”.",
+  noSessionsAsk: "Run Claude Code in a project after “portcullis install --hooks”.",
   showEnded: "Show ended ones", hideEnded: "Hide ended ones",
   allow: "Allow", allowOnce: "Allow once", forSession: "Allow for this session", always: "Always allow",
   more: "More answers", deny: "Deny", denyWhy: "Deny with a message", denyStop: "Deny and stop the turn", why: "Message to the agent",
@@ -80,7 +80,11 @@ export const en = {
   endedHow: "This session has ended. Continue it to talk to it.", unknownHow: "The gate does not know this session. It may have ended long ago.",
   enterSends: "Enter sends, Shift+Enter begins a line.", answerAll: "Answer every question first.", planChange: "What should change? (optional)",
   asksYou: "asks you something", hasPlan: "has made a plan", answered: "Answered", planApproved: "Plan approved", allowedEdited: "Allowed, with another input",
-  via_here: "on this device", via_device: "on another device", via_terminal: "at the terminal", via_socket: "on the command line", via_http: "over the API", via_other: "by {via}",
+  via_here: "on this device", via_named: "on {device}", via_device: "on another device", via_terminal: "at the terminal", via_socket: "on the command line", via_http: "over the API", via_other: "by {via}",
+  editedBy: "edited by {by}", asWritten: "As the agent wrote it", aboutSession: "More about this session",
+  reallyEdited: "Run this instead?", nothingToRun: "There is nothing to run. Deny it instead, or write what should run.", sayWhat: "Say what it should do.", call_queued: "comes next",
+  beginningUnseen: "its beginning was not in sight", planWords: "These words go with Keep planning. Press again to approve without them.",
+  reallyBypass: "In this mode nothing is asked: whatever the agent wants to run, runs. Really?", refusedAfter: "Claude Code refused it all the same",
   justMoved: "This prompt has just moved. Look at it, then press again.",
 };
 
@@ -108,11 +112,14 @@ export const errorInChinese = (number) => (language === "zh-CN" ? ERRORS[number]
 /** A sentence of the log. */
 export const sentence = (text) => translated(text, SENTENCES);
 
+/** How a part of a sentence is put into the Chinese one: as it is, translated, or in brackets where it is there. */
+const PUT = { $: (part) => part, "@": (part) => phrase(part), "#": (part) => part && `（${part}）` };
+
 function translated(text, table) {
   if (language !== "zh-CN") return text;
   for (const [whole, chinese] of table) {
     const match = text.match(whole);
-    if (match) return chinese.replace(/([$@])(\d)/g, (_, kind, part) => (kind === "@" ? phrase(match[part] ?? "") : match[part] ?? ""));
+    if (match) return chinese.replace(/([$@#])(\d)/g, (_, kind, part) => PUT[kind](match[part] ?? ""));
   }
   return text;
 }

@@ -23,8 +23,8 @@ async function show() {
   shown.filter(({ data }) => data?.ask && !open.some((ask) => ask.id === data.ask)).forEach((settled) => settled.close());
   // A browser wants to see a notification for each push, also where someone was faster.
   if (open.length === 0) return self.registration.showNotification(words("waits"), { tag: "waits", icon: icon() });
-  await Promise.all(open.slice(-5).map((ask) => self.registration.showNotification(words("asks", { label: ask.label ?? "" }), {
-    body: `${ask.tool}: ${ask.preview.slice(0, LONGEST_SHOWN)}\n${words("risk", { level: ask.risk?.level ?? "low" })}`,
+  await Promise.all(open.slice(-5).map((ask) => self.registration.showNotification(words("asks", { label: shownText(ask.label ?? "") }), {
+    body: `${words("risk", { level: ask.risk?.level ?? "low" })}\n${shownText(`${ask.tool}: ${ask.preview.slice(0, LONGEST_SHOWN)}`)}`,
     tag: `ask-${ask.id}`,
     icon: icon(),
     data: { ask: ask.id, session: ask.session },
@@ -32,9 +32,17 @@ async function show() {
   })));
 }
 
+/** As on the page: what could hide or reorder text is shown by its number. (A worker imports nothing.) */
+const HIDING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]|[\u{e0000}-\u{e01ef}]/gu;
+const shownText = (text) => String(text).replace(HIDING, (character) => `\u27e8U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`);
+
+/** The fields that the text of a notification has, of tools whose text does not have them all. */
+const SHOWN = { Bash: ["command", "description"], Read: ["file_path"], WebFetch: ["url"], WebSearch: ["query"] };
+const isShownWhole = ({ tool, input }) => !Object.hasOwn(SHOWN, tool) || Object.keys(input ?? {}).every((name) => SHOWN[tool].includes(name));
+
 /** What can be decided by one tap: short, seen whole, not dangerous, and yes or no. */
 const isSimple = (ask) =>
-  ask.kind === "tool" && !ask.preview_only && !ask.default_to_no && ask.risk?.level !== "high" && ask.preview.length <= LONGEST && !ask.quorum;
+  ask.kind === "tool" && !ask.preview_only && isShownWhole(ask) && !ask.default_to_no && ask.risk?.level !== "high" && ask.preview.length <= LONGEST && !ask.preview.includes("\n") && shownText(ask.preview) === ask.preview && !ask.quorum;
 
 async function clicked({ action, notification }) {
   notification.close();

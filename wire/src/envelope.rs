@@ -69,6 +69,21 @@ pub fn event_in(text: &str) -> Option<(String, String, String)> {
     Some((event.to_owned(), value("chat_id")?, value("sender")?))
 }
 
+/// The words of the sender in the envelope that this text is.
+pub fn words_in(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("<channel source=\"portcullis\" ")?;
+    let (attributes, rest) = rest.split_once('>')?;
+    let fence = attributes.split_once(" fence=\"").and_then(|(_, rest)| rest.split_once('"')).map(|(fence, _)| fence);
+    match fence {
+        Some(fence) => {
+            let (_, words) = rest.split_once(&format!("{fence}\n"))?;
+            words.split_once(&format!("\n{fence}")).map(|(words, _)| words)
+        }
+        // The client puts no fence round what comes through the channel.
+        None => rest.split_once("</channel>").map(|(words, _)| words),
+    }
+}
+
 /// As much of an event is shown to the person at the terminal: its beginning, on one line.
 const LONGEST_NOTICE: usize = 160;
 
@@ -149,6 +164,13 @@ mod tests {
         let whole = EventFrame { rest: 3, ..frame("häuser") };
         let text = envelope(&whole, "k7", Some(2));
         assert!(text.contains("\nhä\nk7\n[portcullis: 7 more bytes were left off;"), "{text}");
+    }
+
+    #[test]
+    fn the_words_of_an_envelope_are_found_again() {
+        assert_eq!(words_in(&envelope(&frame("main is red\nagain"), "k7", None)), Some("main is red\nagain"));
+        assert_eq!(words_in("<channel source=\"portcullis\" event_id=\"1\">hello</channel>"), Some("hello"));
+        assert_eq!(words_in("hello"), None);
     }
 
     proptest! {

@@ -18,7 +18,10 @@ pub fn description(tool: &str, input: &Value) -> String {
 pub fn preview(tool: &str, input: &Value) -> String {
     let text = |field: &str| input[field].as_str();
     let shown = match tool {
-        "Bash" => text("command").map(str::to_owned),
+        "Bash" => text("command").map(|command| match input["dangerouslyDisableSandbox"] == true {
+            true => format!("{command}\n(without the sandbox)"),
+            false => command.to_owned(),
+        }),
         "Write" => text("file_path").zip(text("content")).map(|(path, content)| format!("{path}\n\n{content}")),
         "Edit" => text("file_path").map(|path| format!("{path}\n\n{}", change(input))),
         "MultiEdit" => text("file_path").map(|path| {
@@ -82,6 +85,7 @@ mod tests {
     fn a_call_is_shown_as_people_judge_it() {
         for (tool, input, want) in [
             ("Bash", json!({"command": "git push", "description": "Push"}), "git push"),
+            ("Bash", json!({"command": "ls", "dangerouslyDisableSandbox": true}), "ls\n(without the sandbox)"),
             ("Write", json!({"file_path": "/a", "content": "x\ny"}), "/a\n\nx\ny"),
             ("Edit", json!({"file_path": "/a", "old_string": "x", "new_string": "y\nz"}), "/a\n\n- x\n+ y\n+ z"),
             ("WebFetch", json!({"url": "http://x/", "prompt": "p"}), "http://x/"),

@@ -241,11 +241,13 @@ fn asked(ask: &Ask) -> String {
     }
 }
 
-/// `denied by owner: not on a Friday`.
+/// `denied by owner on "Phone": not on a Friday`.
 fn answered(verdict: &Verdict) -> String {
     let ruling = &verdict.ruling;
+    let device = verdict.device.as_ref().map(|device| format!(" on {device:?}")).unwrap_or_default();
+    let by = format!("{}{device}", verdict.by);
     if let Some(answers) = answers(ruling) {
-        return format!("answered by {}: {}", verdict.by, cut(&answers));
+        return format!("answered by {by}: {}", cut(&answers));
     }
     let said = match ruling.behavior {
         Behavior::Allow => "allowed",
@@ -260,7 +262,7 @@ fn answered(verdict: &Verdict) -> String {
     let mode = ruling.mode.map(|mode| format!(", to go on in mode {mode},")).unwrap_or_default();
     let interrupt = if ruling.interrupt { ", which ends the turn" } else { "" };
     let why = ruling.why.as_ref().map(|why| format!(": {}", cut(why))).unwrap_or_default();
-    format!("{said}{reach}{input}{mode} by {}{interrupt}{why}", verdict.by)
+    format!("{said}{reach}{input}{mode} by {by}{interrupt}{why}")
 }
 
 /// What was chosen or written in answer to the agent's questions.

@@ -204,6 +204,15 @@ pub struct ConversationView {
     pub session: Option<String>,
 }
 
+/// What the transcript of a conversation tells at a glance.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ConversationWords {
+    /// Its name, or the first words of it.
+    pub title: Option<String>,
+    /// What the agent said or did last.
+    pub last: Option<String>,
+}
+
 /// Which page of a transcript is wanted.
 #[derive(Clone, Debug, Default)]
 pub struct WantedPage {

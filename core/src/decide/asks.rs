@@ -131,7 +131,7 @@ pub(super) fn answer_to(
     let has_voted = votes.iter().any(|vote| vote.by == by.name);
     let behavior = ruling.behavior;
     let recorded = Effect::Answer(Answer::Recorded { ask: ask.id, code: ask.code, behavior, missing });
-    let verdict = Verdict { ruling, by: by.name, via: by.via, at: now, idempotency_key: key };
+    let verdict = Verdict { ruling, by: by.name, via: by.via, device: by.device, at: now, idempotency_key: key };
     match missing {
         0 => {
             let mode = agreed_mode(ask, votes, &verdict.ruling);
@@ -314,7 +314,8 @@ pub(super) fn expired(state: &State, now: Moment, id: AskId) -> Decided {
         Some(AskTimeout { milliseconds, then: OnTimeout::Deny }) => {
             let why = format!("nobody answered within {} s", milliseconds.div_ceil(1000));
             let ruling = Ruling { why: Some(why), ..Ruling::plain(Behavior::Deny) };
-            settled(ask, Verdict { ruling, by: GATE.to_owned(), via: Via::Gate, at: now, idempotency_key: None }, None)
+            let (by, via) = (GATE.to_owned(), Via::Gate);
+            settled(ask, Verdict { ruling, by, via, device: None, at: now, idempotency_key: None }, None)
         }
         Some(AskTimeout { then: OnTimeout::NoDecision, .. }) => {
             (vec![Record::AskExpired { ask: id }], vec![close(ask), Effect::Publish(Topic::Ask(id))])
@@ -352,6 +353,9 @@ pub(super) fn called(state: &State, now: Moment, session: SessionId, call: ToolC
         let (ask, outcome, digest) = (ask.id, call.outcome, call.digest);
         effects.push(Effect::Then(match (life.is_open(), outcome) {
             (false, _) => Input::OutcomeReported { ask, outcome, digest },
+            (true, CallOutcome::Denied) if known.stopped.is_some() => {
+                Input::Withdrawn { ask, by: None, why: "the session was stopped".into() }
+            }
             (true, CallOutcome::Denied) => Input::Withdrawn { ask, by: None, why: "denied at its terminal".into() },
             (true, _) => Input::Withdrawn { ask, by: None, why: "allowed at its terminal".into() },
         }));

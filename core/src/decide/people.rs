@@ -4,8 +4,9 @@ use super::{Decided, answer, refuse};
 use crate::connector::Identity;
 use crate::ids::{Moment, PairingCode, TokenId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic};
-use crate::people::{Actor, OWNER, Pairing, Right, Role, Token, is_device_name, is_person_name};
+use crate::people::{Actor, LONGEST_DEVICE_NAME, OWNER, Pairing, Right, Role, Token, is_device_name, is_person_name};
 use crate::record::Record;
+use crate::shown::excerpt;
 use crate::state::State;
 
 /// Devices that may be linked at once: more than anyone has, and few enough to be looked through.
@@ -64,18 +65,40 @@ pub(super) fn add_token(state: &State, by: &Actor, token: Token, role: Role) -> 
 }
 
 /// The key of a browser. The owner needs no record to have one.
-pub(super) fn link_device(state: &State, by: &Actor, token: Token) -> Decided {
+pub(super) fn link_device(state: &State, by: &Actor, mut token: Token) -> Decided {
     if let Some(refused) = may_not(by) {
         return refused;
     }
     let is_known = token.person == OWNER || state.person(&token.person).is_some();
     let devices = state.tokens().filter(|token| token.device.is_some()).count();
-    match &token.device {
+    match &mut token.device {
         _ if !is_known => refuse(Refusal::NoSuchPerson),
         Some(device) if !is_device_name(&device.called) => refuse(Refusal::BadName),
         _ if devices >= MOST_DEVICES => refuse(Refusal::TooManyDevices),
-        _ => changed(Record::TokenAdded { token, by: by.name.clone() }),
+        Some(device) => {
+            device.called = free_name(state, &device.called);
+            changed(Record::TokenAdded { token, by: by.name.clone() })
+        }
+        None => changed(Record::TokenAdded { token, by: by.name.clone() }),
     }
+}
+
+/// The name, with a number where another device has it: people tell their devices apart by it.
+fn free_name(state: &State, called: &str) -> String {
+    let taken: Vec<&str> = state.tokens().filter_map(|token| Some(token.device.as_ref()?.called.as_str())).collect();
+    let numbered = |number: usize| match number {
+        1 => called.to_owned(),
+        _ => {
+            let number = format!(" {number}");
+            let (start, _) = excerpt(called, Some(LONGEST_DEVICE_NAME - number.len()));
+            format!("{}{number}", start.trim_end())
+        }
+    };
+    // More numbers than devices can take.
+    (1..=MOST_DEVICES + 1)
+        .map(numbered)
+        .find(|name| !taken.contains(&name.as_str()))
+        .unwrap_or_else(|| called.to_owned())
 }
 
 pub(super) fn revoke_token(state: &State, by: &Actor, id: TokenId) -> Decided {

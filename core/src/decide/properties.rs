@@ -16,7 +16,7 @@ fn any_session() -> impl Strategy<Value = SessionId> {
 fn any_person() -> impl Strategy<Value = Actor> {
     (0..PEOPLE.len()).prop_map(|index| {
         let (name, role) = PEOPLE[index];
-        Actor { name: name.into(), rights: role.rights(), via: Via::Http, scope: TokenScope::Everything }
+        Actor { name: name.into(), rights: role.rights(), via: Via::Http, scope: TokenScope::Everything, device: None }
     })
 }
 

@@ -244,7 +244,13 @@ mod tests {
     use crate::verdict::SaidText;
 
     fn event_by(role: Role, inside: Option<Inside>) -> Arc<Event> {
-        let by = Actor { name: "ann".into(), rights: role.rights(), via: Via::Http, scope: TokenScope::Everything };
+        let by = Actor {
+            name: "ann".into(),
+            rights: role.rights(),
+            via: Via::Http,
+            scope: TokenScope::Everything,
+            device: None,
+        };
         let said = SaidInput {
             id: EventId::new(Moment(1), 1),
             by,
@@ -296,6 +302,7 @@ mod tests {
             rights: Role::Sender.rights(),
             via: Via::Http,
             scope: TokenScope::Everything,
+            device: None,
         };
         let told = [state.reply_notice(&reply), state.notice(Topic::Event(event.id)).unwrap()];
         assert!(told.iter().all(|notice| notice.is_for(&sender("ann")) && !notice.is_for(&sender("tom"))));

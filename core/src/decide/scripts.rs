@@ -76,7 +76,7 @@ fn person(name: &str) -> Actor {
         "root" => Role::Admin,
         _ => Role::Sender,
     };
-    Actor { name: name.into(), rights: role.rights(), via: Via::Http, scope: TokenScope::Everything }
+    Actor { name: name.into(), rights: role.rights(), via: Via::Http, scope: TokenScope::Everything, device: None }
 }
 
 /// The scope of someone who has to do with one label only, or with all.

@@ -167,7 +167,7 @@ fn answered(ask: &AskView, verdict: &VerdictView) -> Vec<(&'static str, String)>
     let mut rows = vec![];
     let interrupt = if verdict.interrupt { ", and the turn ends" } else { "" };
     let at = date_and_time(verdict.at);
-    rows.push(("answered", format!("{at}: {} by {} over {}{interrupt}", said(verdict), verdict.by, verdict.via)));
+    rows.push(("answered", format!("{at}: {} by {}{interrupt}", said(verdict), verdict.by_whom())));
     rows.push(("reason", verdict.why.clone().unwrap_or_default()));
     if verdict.scope != "once" {
         rows.push(("scope", verdict.scope.clone()));
@@ -219,7 +219,7 @@ fn state(ask: &AskView) -> String {
                 Some(outcome) => format!(", then the call {outcome}"),
             };
             let differs = if verdict.differs { "; WARNING: what ran is not what was shown" } else { "" };
-            format!("{} by {} over {}, {carried}{outcome}{differs}", verdict.behavior, verdict.by, verdict.via)
+            format!("{} by {}, {carried}{outcome}{differs}", verdict.behavior, verdict.by_whom())
         }
         (None, Some(why), _) => format!("withdrawn: {why}"),
         (None, None, "open") => format!("open; answer with {again}"),

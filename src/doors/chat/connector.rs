@@ -140,7 +140,7 @@ impl Connector {
         let (name, role) = roster.who_is(identity)?;
         let rights = if self.answers { role.rights() } else { without_review(role) };
         let via = Via::Connector(self.name.clone());
-        Some(Actor { name: name.to_owned(), rights, via, scope: TokenScope::Everything })
+        Some(Actor { name: name.to_owned(), rights, via, scope: TokenScope::Everything, device: None })
     }
 
     async fn stranger(&self, identity: Identity, message: &IncomingMessage) -> Result<Heard, Fault> {

@@ -113,7 +113,7 @@ mod tests {
     use portcullis_wire::routes::ROUTES;
 
     fn caller(rights: Rights, via: Via, scope: TokenScope) -> Caller {
-        Caller { actor: Some(Actor { name: "ann".to_owned(), rights, via, scope }), ..Caller::default() }
+        Caller { actor: Some(Actor { name: "ann".to_owned(), rights, via, scope, device: None }), ..Caller::default() }
     }
 
     /// The names of the routes that let this caller in.

@@ -5,20 +5,23 @@ use std::sync::Arc;
 use axum::extract::{Path, Request, State};
 use portcullis_core::{Ask, AskLife, State as Known, TokenScope};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, VerdictView};
+use portcullis_wire::error::Fault;
 use serde::Deserialize;
 
 use super::Door;
 use super::access::Permitted;
 use super::body::{Params, idempotency_key, known_state, read_json};
 use super::response::{ErrorResponse, Json};
-use crate::hub::find_ask_to_show;
+use crate::hub::{find_ask_to_show, find_session};
 
 #[derive(Deserialize)]
 pub(super) struct AskFilter {
     state: Option<String>,
+    session: Option<String>,
+    limit: Option<usize>,
 }
 
-/// `GET /api/v1/asks[?state=open]`: open and recently settled prompts, newest last.
+/// `GET /api/v1/asks[?state=open][&session=ID]`: open and recently settled prompts, newest last.
 pub(super) async fn list(
     State(door): State<Arc<Door>>,
     Permitted { actor, .. }: Permitted,
@@ -26,6 +29,7 @@ pub(super) async fn list(
 ) -> Result<Json<Vec<AskView>>, ErrorResponse> {
     known_state(filter.state.as_deref(), &AskLife::NAMES)?;
     let asks = door.hub.look(move |state| {
+        let session = filter.session.map(|wanted| find_session(state, &wanted, &actor.scope)).transpose()?;
         let all: Box<dyn Iterator<Item = _>> = match filter.state.as_deref() {
             // What is answered, and nothing shows that the client took it, is still for someone to look at.
             Some("open") => Box::new(state.listed_asks()),
@@ -34,10 +38,12 @@ pub(super) async fn list(
                 Box::new(state.asks().filter(move |(_, life)| is_wanted(life)))
             }
         };
-        let covered = all.filter(|(ask, _)| covers(state, &actor.scope, ask));
-        covered.map(|(ask, life)| view(state, ask, life)).collect()
+        let of_it = all.filter(|(ask, _)| session.is_none_or(|session| ask.session == session));
+        let covered: Vec<_> = of_it.filter(|(ask, _)| covers(state, &actor.scope, ask)).collect();
+        let older = covered.len().saturating_sub(filter.limit.unwrap_or(usize::MAX));
+        Ok::<_, Fault>(covered.into_iter().skip(older).map(|(ask, life)| view(state, ask, life)).collect())
     });
-    Ok(Json(asks.await?))
+    Ok(Json(asks.await??))
 }
 
 /// `GET /api/v1/verdicts`: who said what, newest last.

@@ -58,15 +58,16 @@ impl Credentials {
         } else {
             Rights::of(&[Right::Talk, Right::Start, Right::Admin])
         };
-        Actor { name: OWNER.to_owned(), rights, via, scope: TokenScope::Everything }
+        Actor { name: OWNER.to_owned(), rights, via, scope: TokenScope::Everything, device: None }
     }
 
     fn someone(&self, token: &str, via: Via) -> Option<(Actor, Known)> {
         let hash: [u8; 32] = Sha256::digest(token).into();
         let known = self.roster.borrow().find(&hash, now())?.clone();
         let (name, rights, scope) = (known.name.clone(), known.rights, known.scope.clone());
-        let via = if known.is_device { Via::Device } else { via };
-        Some((Actor { name, rights, via, scope }, known))
+        let device = known.device.clone();
+        let via = if device.is_some() { Via::Device } else { via };
+        Some((Actor { name, rights, via, scope, device }, known))
     }
 
     /// Whether a token that let someone in still does: it may have been revoked since.
@@ -87,7 +88,13 @@ impl Credentials {
 }
 
 fn dev_actor(name: &str) -> Actor {
-    Actor { name: name.to_owned(), rights: Role::Reviewer.rights(), via: Via::Http, scope: TokenScope::Everything }
+    Actor {
+        name: name.to_owned(),
+        rights: Role::Reviewer.rights(),
+        via: Via::Http,
+        scope: TokenScope::Everything,
+        device: None,
+    }
 }
 
 fn speaks_as(headers: &HeaderMap, dev: &str) -> bool {

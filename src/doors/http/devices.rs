@@ -91,12 +91,16 @@ pub(super) async fn link(State(door): State<Arc<Door>>, request: Request) -> Res
         since: now(),
         device: Some(Device { called: name.trim().to_owned(), rights: open.rights }),
     };
-    let id = token.id.to_string();
+    let made = token.id;
     if let Err(refused) = submit(&door, Input::LinkDevice { by: open.by.clone(), token }).await {
         door.links.add(open);
         return Err(refused);
     }
-    Ok(Json(MadeDevice { id, key }))
+    let called = move |state: &portcullis_core::State| {
+        state.token(made).and_then(|token| Some(token.device.as_ref()?.called.clone()))
+    };
+    let name = door.hub.look(called).await?.unwrap_or_default();
+    Ok(Json(MadeDevice { id: made.to_string(), name, key }))
 }
 
 /// `GET /api/v1/devices`.
@@ -124,7 +128,7 @@ pub(super) async fn revoke(
 /// `GET /api/v1/me`: who the caller is to the gate.
 pub(super) async fn me(State(door): State<Arc<Door>>, Permitted { actor, token, .. }: Permitted) -> Json<MeView> {
     let rights = actor.rights.names().into_iter().map(str::to_owned).collect();
-    let device = token.filter(|known| known.is_device).map(|known| known.token.to_string());
+    let device = token.filter(|known| known.device.is_some()).map(|known| known.token.to_string());
     let folders = if actor.rights.has(Right::Start) { door.starter.folders() } else { vec![] };
     let (notify_after, pushes) = (door.notify_after.as_secs(), door.push.is_some());
     let (via, may_bypass) = (actor.via.name().to_owned(), door.starter.allow_bypass);
@@ -142,6 +146,7 @@ mod tests {
             rights: Role::Admin.rights(),
             via: Via::Socket,
             scope: TokenScope::Everything,
+            device: None,
         };
         OpenLink { secret: Sha256::digest(text).into(), by, rights: Rights::NONE, until: Moment(until) }
     }

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use axum::body::Body;
-use hyper::Request;
 use hyper::body::Incoming;
 use hyper::header::{HOST, HeaderMap, HeaderValue, ORIGIN};
+use hyper::{Method, Request};
 use portcullis_wire::error::{Fault, Kind};
 
 use super::credentials::Credentials;
@@ -33,15 +33,35 @@ pub(super) fn admit(
     match transport {
         Transport::Tcp(address) => {
             check_host(headers, address)?;
-            check_origin(headers, address)?;
+            if !opens_the_page(&request) {
+                check_origin(headers, address)?;
+            }
         }
-        Transport::Public => public.ok_or_else(foreign_host)?.check(headers)?,
+        Transport::Public => {
+            let public = public.ok_or_else(foreign_host)?;
+            public.check_host(headers)?;
+            if !opens_the_page(&request) {
+                public.check_origin(headers)?;
+            }
+        }
         Transport::Socket { .. } => {}
     }
     let caller = credentials.caller(headers, transport);
     let mut request = request.map(Body::new);
     request.extensions_mut().insert(caller);
     Ok(request)
+}
+
+/// Whether a browser opens the page itself in a tab of its own: by a link on another site, or by the file that `portcullis page`
+/// opens. It is the same for everyone, changes nothing, and shows in nobody's frame.
+fn opens_the_page<B>(request: &Request<B>) -> bool {
+    let is = |name: &str, value: &str| {
+        let mut values = request.headers().get_all(name).iter();
+        values.next().is_some_and(|first| first == value) && values.next().is_none()
+    };
+    let is_navigation = is("sec-fetch-mode", "navigate") && is("sec-fetch-dest", "document");
+    let is_plain = request.method() == Method::GET && !request.headers().contains_key(ORIGIN);
+    is_plain && is_navigation && request.uri().path() == "/" && request.uri().query().is_none()
 }
 
 /// Refuses a target that names another host than `Host` does: who reads one of them must not be told the other.
@@ -70,7 +90,7 @@ impl PublicOrigin {
         Self { host: host.to_owned(), origin: origin.to_owned() }
     }
 
-    fn check(&self, headers: &HeaderMap) -> Result<(), Fault> {
+    fn check_host(&self, headers: &HeaderMap) -> Result<(), Fault> {
         let mut hosts = headers.get_all(HOST).iter();
         let (Some(host), None) = (hosts.next(), hosts.next()) else {
             return Err(Fault::new(Kind::BadRequest, "a request names one Host"));
@@ -78,6 +98,10 @@ impl PublicOrigin {
         if !host.as_bytes().eq_ignore_ascii_case(self.host.as_bytes()) {
             return Err(foreign_host());
         }
+        Ok(())
+    }
+
+    fn check_origin(&self, headers: &HeaderMap) -> Result<(), Fault> {
         refuse_foreign_pages(headers, |origin| origin == self.origin)
     }
 }
@@ -160,12 +184,16 @@ mod tests {
     fn the_public_listener_answers_for_its_own_host_and_pages_alone() {
         let public = PublicOrigin::new("https://gate.example.org");
         let host = ("host", "gate.example.org");
+        let check = |pairs: &[(&'static str, &'static str)]| {
+            let headers = headers(pairs);
+            public.check_host(&headers).and_then(|()| public.check_origin(&headers))
+        };
         for pairs in [
             &[host][..],
             &[("host", "GATE.example.org")],
             &[host, ("origin", "https://gate.example.org"), ("sec-fetch-site", "same-origin")],
         ] {
-            assert!(public.check(&headers(pairs)).is_ok(), "{pairs:?}");
+            assert!(check(pairs).is_ok(), "{pairs:?}");
         }
         for pairs in [
             &[][..],
@@ -176,7 +204,7 @@ mod tests {
             &[host, ("sec-fetch-site", "cross-site")],
             &[host, ("sec-fetch-site", "same-site")],
         ] {
-            assert!(public.check(&headers(pairs)).is_err(), "{pairs:?}");
+            assert!(check(pairs).is_err(), "{pairs:?}");
         }
     }
 

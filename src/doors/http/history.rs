@@ -7,7 +7,7 @@ use std::sync::Arc;
 use axum::extract::{Path, State};
 use portcullis_core::Session;
 use portcullis_wire::error::{Fault, Kind};
-use portcullis_wire::stream::{ConversationView, HistoryPage, WantedPage};
+use portcullis_wire::stream::{ConversationView, ConversationWords, HistoryPage, WantedPage};
 use serde::Deserialize;
 
 use super::Door;
@@ -16,7 +16,7 @@ use super::body::Params;
 use super::response::{ErrorResponse, Json, not_found};
 use crate::hub::find_session;
 
-/// Reads the transcripts of conversations. Both may take a while.
+/// Reads the transcripts of conversations. Each may take a while.
 pub(crate) struct TranscriptReader {
     /// A page of the conversation with this id; none where there is no transcript.
     pub(crate) page: ReadPage,
@@ -24,12 +24,14 @@ pub(crate) struct TranscriptReader {
     pub(crate) newest: ReadNewest,
     /// Where the conversation with this id began; none where there is no transcript.
     pub(crate) folder: ReadFolder,
+    /// What the conversation with this id is about; none where there is no transcript.
+    pub(crate) words: ReadWords,
 }
 
 type ReadPage = Box<dyn Fn(&str, &WantedPage) -> io::Result<Option<HistoryPage>> + Send + Sync>;
 type ReadNewest = Box<dyn Fn(&dyn Fn(&std::path::Path) -> bool) -> Vec<ConversationView> + Send + Sync>;
-
 type ReadFolder = Box<dyn Fn(&str) -> Option<PathBuf> + Send + Sync>;
+type ReadWords = Box<dyn Fn(&str) -> Option<ConversationWords> + Send + Sync>;
 
 const USUAL_LIMIT: usize = 200;
 const MOST: usize = 1000;

@@ -8,7 +8,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::future::BoxFuture;
 use futures_util::stream;
 use hyper::header::CONTENT_TYPE;
-use portcullis_core::TokenScope;
+use portcullis_core::Actor;
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::hooks::{HookCall, LONGEST_CALL, fields_of, refuse};
 use serde_json::Value;
@@ -24,11 +24,10 @@ use super::files::sender_of;
 use super::response::ErrorResponse;
 use super::sse::Pass;
 
-/// Answers a posted hook, for sessions in the scope, until the token is cancelled because the client has gone. It may take as
+/// Answers a posted hook, for sessions that the actor opened, until the token is cancelled because the client has gone. It may take as
 /// long as a person needs.
-pub(crate) type HookHandler = Box<
-    dyn Fn(HookCall, TokenScope, CancellationToken) -> BoxFuture<'static, Result<HookResponse, Fault>> + Send + Sync,
->;
+pub(crate) type HookHandler =
+    Box<dyn Fn(HookCall, Actor, CancellationToken) -> BoxFuture<'static, Result<HookResponse, Fault>> + Send + Sync>;
 
 pub(crate) struct HookResponse {
     /// As the client reads it; null for nothing.
@@ -57,7 +56,7 @@ pub(super) async fn post(
     // Dropped with this future when the client closes its end.
     let _cancel_when_gone = cancel.clone().drop_guard();
     let pass = Pass::of(&door, &permitted);
-    let handling = handler(call, permitted.actor.scope, cancel);
+    let handling = handler(call, permitted.actor, cancel);
     let answering = tokio::spawn(async move {
         let answered = handling.await;
         drop(share);

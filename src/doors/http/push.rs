@@ -16,7 +16,7 @@ use crate::push::{PushService, SubscribeError};
 
 /// The device that asks, where the gate pushes. Nobody else is told by push, and nobody else counts as someone who looks.
 fn device_of<'a>(door: &'a Door, permitted: &Permitted) -> Result<(&'a PushService, TokenId), Fault> {
-    let Some(known) = permitted.token.as_ref().filter(|known| known.is_device) else {
+    let Some(known) = permitted.token.as_ref().filter(|known| known.device.is_some()) else {
         return Err(Fault::new(Kind::NotADevice, "this is for the key of a device"));
     };
     let off = || Fault::new(Kind::NoPush, "this gate does not push: it has no https address for browsers");

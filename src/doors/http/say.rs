@@ -1,5 +1,6 @@
 //! What people and programs say to a session: an event, or a verdict in words.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
@@ -70,7 +71,10 @@ pub(super) async fn post_event(
     request: Request,
 ) -> Result<Response, ErrorResponse> {
     let key = idempotency_key(request.headers())?;
-    let NewEvent { text, session, label, chat, reply_to, attributes, files } = read_json(request, &door).await?;
+    let NewEvent { text, session, label, chat, reply_to, attributes, mut files } = read_json(request, &door).await?;
+    // One that is named again is the same file, and goes along once.
+    let mut named = HashSet::new();
+    files.retain(|id| named.insert(id.clone()));
     let to = SayTarget { session, label, chat, reply_to };
     let text = match files.len() {
         1 if text.trim().is_empty() => "[1 file without words]".to_owned(),

@@ -1,4 +1,4 @@
-//! The places for listeners: no person takes them all, and some are kept for the owner.
+//! The places for listeners: no person and no device takes them all, and some are kept for the owner at their own machine.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};

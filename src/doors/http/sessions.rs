@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::extract::{Path, Request, State};
 use portcullis_core::{
-    Actor, Answer, Input, Notice, Order, OrderId, Session, SessionId, State as Known, Text, Topic, TrackedOrder,
+    Actor, Answer, Input, Notice, Order, OrderId, Right, Session, SessionId, State as Known, Text, Topic, TrackedOrder,
 };
 use portcullis_wire::api::{NewMode, NewModel, NewPrompt, OrderView, SessionView};
 use portcullis_wire::error::{Fault, Kind};
@@ -25,20 +25,44 @@ fn view(state: &Known, session: &Session) -> SessionView {
 pub(super) struct SessionFilter {
     #[serde(default)]
     all: bool,
+    #[serde(default)]
+    words: bool,
 }
 
-/// `GET /api/v1/sessions[?all=true]`: those that have not ended; with `all`, the latest that have, too.
+/// Sessions whose transcripts are looked into at once: those that were active last.
+const MOST_WITH_WORDS: usize = 100;
+
+/// `GET /api/v1/sessions[?all=true][&words=true]`: those that have not ended; with `all`, the latest that have, too; with
+/// `words`, what each is about.
 pub(super) async fn list(
     State(door): State<Arc<Door>>,
     Permitted { actor, .. }: Permitted,
     Params(filter): Params<SessionFilter>,
 ) -> Result<Json<Vec<SessionView>>, ErrorResponse> {
+    // Who may only talk to sessions does not read along.
+    let words = filter.words && (actor.may(Right::Review) || actor.may(Right::Admin));
     let sessions = door.hub.look(move |state| {
         let mine = state.all_sessions().filter(|session| actor.scope.covers(&session.about.label));
         let wanted = mine.filter(|session| filter.all || !session.has_ended());
-        wanted.map(|session| view(state, session)).collect()
+        wanted.map(|session| view(state, session)).collect::<Vec<_>>()
     });
-    Ok(Json(sessions.await?))
+    let sessions = sessions.await?;
+    Ok(Json(if words { with_words(&door, sessions).await? } else { sessions }))
+}
+
+/// The sessions, with what their transcripts tell.
+async fn with_words(door: &Door, sessions: Vec<SessionView>) -> Result<Vec<SessionView>, Fault> {
+    let reader = Arc::clone(&door.transcripts);
+    let mut times: Vec<u64> = sessions.iter().map(|session| session.last_active).collect();
+    times.sort_unstable_by(|one, other| other.cmp(one));
+    let since = times.get(MOST_WITH_WORDS).map_or(0, |time| time + 1);
+    let look = move |session: SessionView| {
+        let conversation = session.agent_session.as_deref().filter(|_| session.last_active >= since);
+        let words = conversation.and_then(|conversation| (reader.words)(conversation)).unwrap_or_default();
+        session.with_words(words)
+    };
+    let reading = tokio::task::spawn_blocking(move || sessions.into_iter().map(look).collect()).await;
+    reading.map_err(|error| Fault::new(Kind::Internal, format!("the transcripts could not be read: {error}")))
 }
 
 /// `GET /api/v1/sessions/{id}`: by its id, its label, or the beginning of one.

@@ -26,7 +26,9 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 /// Takes one of the places that there are for listeners.
 pub(super) fn take_place(door: &Door, permitted: &Permitted) -> Result<Seat, Fault> {
     let full = || Fault::new(Kind::TooManyListeners, "too many listeners").retry_after(30);
-    door.listeners.take(&permitted.actor.name).ok_or_else(full)
+    // A device may be lost: it is not the owner, and takes no place that is kept for them.
+    let device = permitted.token.as_ref().filter(|known| known.device.is_some()).map(|known| known.token.to_string());
+    door.listeners.take(device.as_deref().unwrap_or(&permitted.actor.name)).ok_or_else(full)
 }
 
 /// A body of `first`, then of every change that `render` makes bytes of, then of `last`, when the listener was too slow or

@@ -1,7 +1,7 @@
 //! Sessions started over the API. Each is a process of its own that holds its Claude Code: it outlives the gate, and the
 //! gate only reads what it prints.
 
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -90,8 +90,14 @@ impl Starter {
             return Err(not_allowed("no folder is configured in which sessions may be started".to_owned()));
         };
         let Some(wanted) = wanted else { return Ok(first.clone()) };
-        let inside = self.allowed(Path::new(wanted));
-        inside.ok_or_else(|| not_allowed(format!("sessions may not be started in {wanted:?}")))
+        let wanted = Path::new(wanted);
+        let is_below = || self.folders.iter().any(|allowed| wanted.starts_with(allowed));
+        // Only of what is allowed it is said whether it is there.
+        let why = || match is_below() && !wanted.components().any(|part| part == Component::ParentDir) {
+            true => format!("there is no folder {}", wanted.display()),
+            false => format!("sessions may not be started in {wanted:?}, but in {}", self.folders().join(", ")),
+        };
+        self.allowed(wanted).ok_or_else(|| not_allowed(why()))
     }
 
     fn allowed(&self, wanted: &Path) -> Option<PathBuf> {
@@ -115,7 +121,8 @@ pub(super) async fn start(
     let process = NewProcess {
         session: mint(SessionId::new),
         folder: folder(&door, new.folder.as_deref(), new.resume.as_deref()).await?,
-        prompt: new.prompt,
+        // Words of nothing but spaces would be a turn about nothing: the session waits for its first message instead.
+        prompt: new.prompt.filter(|prompt| !prompt.trim().is_empty()),
         label: new.label,
         mode: new.mode,
         model: new.model,

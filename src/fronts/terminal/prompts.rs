@@ -105,13 +105,13 @@ impl TerminalFront {
     }
 }
 
-/// ` by ann over http`, as the gate tells; nothing where it does not.
+/// ` by ann over http` or ` by ann on "Phone"`, as the gate tells; nothing where it does not.
 async fn who_answered(ask: AskId) -> String {
     const LOOKUP_TIMEOUT: Duration = Duration::from_secs(1);
     let look = async {
         let gate = Client::of_the_gate().ok()?;
         let view: AskView = gate.get(&format!("/api/v1/asks/{ask}")).await.ok()?;
-        view.verdict.map(|verdict| format!(" by {} over {}", verdict.by, verdict.via))
+        view.verdict.map(|verdict| format!(" by {}", verdict.by_whom()))
     };
     let who = tokio::time::timeout(LOOKUP_TIMEOUT, look).await.ok().flatten();
     portcullis_core::visible(&who.unwrap_or_default())

@@ -50,7 +50,7 @@ pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Result<In
 /// Whoever sits at a front of the session: the local owner, who talks and reviews there and no more.
 fn at_the_terminal() -> Actor {
     let rights = Rights::of(&[Right::Talk, Right::Review]);
-    Actor { name: OWNER.to_owned(), rights, via: Via::Terminal, scope: TokenScope::Everything }
+    Actor { name: OWNER.to_owned(), rights, via: Via::Terminal, scope: TokenScope::Everything, device: None }
 }
 
 /// A rule allows a call only while that can be written down.

@@ -25,7 +25,13 @@ fn ops() -> ConnectorName {
 }
 
 fn actor(name: &str, role: Role) -> Actor {
-    Actor { name: name.into(), rights: role.rights(), via: Via::Connector(ops()), scope: TokenScope::Everything }
+    Actor {
+        name: name.into(),
+        rights: role.rights(),
+        via: Via::Connector(ops()),
+        scope: TokenScope::Everything,
+        device: None,
+    }
 }
 
 impl World {

@@ -49,6 +49,22 @@ fn http_hooks_are_accepted_only_when_enabled_and_only_with_an_agent_token() {
 }
 
 #[test]
+fn a_token_of_another_person_neither_speaks_for_a_session_nor_hears_or_ends_it() {
+    let (home, gate, token) = posting();
+    let other = home.token_for("other", "agent");
+    let post = |token: &str, event: &str| gate.post_as(token, "/claude/hooks", &posted(&home, event, &bash("ls")));
+    post(&token, "UserPromptSubmit").expect(200);
+    gate.say("/", "for the first alone").expect(200);
+    for event in ["PostToolUse", "UserPromptSubmit", "Stop", "SessionEnd"] {
+        post(&other, event).expect(403);
+    }
+    let denied = post(&other, "PermissionRequest").expect(200).json();
+    assert_eq!(denied["hookSpecificOutput"]["decision"]["behavior"], "deny", "{denied}");
+    assert_eq!(gate.get("/api/v1/sessions").json()[0]["state"], "attached");
+    assert!(post(&token, "PostToolUse").expect(200).text().contains("for the first alone"));
+}
+
+#[test]
 fn an_http_prompt_waits_for_its_answer_and_http_hooks_deliver_events() {
     let (home, gate, token) = posting();
     let ask = |command: &str| posted(&home, "PermissionRequest", &bash(command));
@@ -137,6 +153,7 @@ fn posted_calls_take_no_more_memory_than_there_is_and_none_passes_for_that() {
     let [one, two, three] = ["one", "two", "three"].map(|name| home.token_for(name, "agent"));
     let large = |event: &str, command: &str| {
         let mut call = posted(&home, event, &bash(command));
+        call["session_id"] = format!("s-{command}").into();
         call["tool_input"]["description"] = "x".repeat(400 << 10).into();
         call["tool_use_id"] = command.into();
         call

@@ -33,7 +33,7 @@ fn a_file_comes_with_an_event_is_named_in_its_tag_and_goes_with_its_text() {
     let (ann, bob) = (home.token_for("ann", "sender"), home.token_for("bob", "sender"));
     let shot = uploaded(&gate, &ann, "..%2Fshot.png", b"not really");
     let notes = uploaded(&gate, &ann, "notes.txt", b"notes");
-    let event = json!({"text": "see the files", "files": [shot, notes], "chat": "c"});
+    let event = json!({"text": "see the files", "files": [shot, notes, shot], "chat": "c"});
     gate.post_as(&bob, "/api/v1/events", &event).expect(404);
     let accepted = gate.post_as(&ann, "/api/v1/events", &event).expect(200).json();
     let pushed = session.event_containing("see the files");

@@ -165,6 +165,21 @@ fn a_stream_over_the_limit_is_told_to_retry_later() {
 }
 
 #[test]
+fn a_device_takes_a_quarter_of_the_places_and_none_that_is_kept_for_the_owner() {
+    let home = Home::new();
+    home.write_config("[limits]\nsse_listeners = 16\n");
+    let gate = home.serve();
+    let link = gate.post("/api/v1/devices/links", &json!({})).expect(200).json();
+    let new = json!({"link": link["secret"], "name": "phone"});
+    let made = Request::post("/api/v1/devices").json(&new).send(&gate.target()).expect(200).json();
+    let bearer = format!("Bearer {}", made["key"].as_str().unwrap());
+    let open = || Events::try_open(&gate.target(), "/api/v1/watch", &[("Authorization", &bearer)]).ok();
+    let taken: Vec<_> = (0..16).filter_map(|_| open()).collect();
+    assert_eq!(taken.len(), 4);
+    assert!(Events::try_open(&gate.socket(), "/api/v1/watch", &[]).is_ok());
+}
+
+#[test]
 fn a_stream_is_not_cut_by_time_limits_and_sends_heartbeats() {
     let home = Home::new();
     home.fix("PORTCULLIS_TEST_HEADER", 200);

@@ -1,5 +1,6 @@
 //! Who gets in: links that work once, devices that are revoked, pages and hosts that are not ours.
 
+use super::site::Site;
 use crate::support::browser::{Browser, DESKTOP, link};
 use crate::support::child::Stdin;
 use crate::support::connection::{Connection, Target};
@@ -8,6 +9,28 @@ use crate::support::http::Request;
 use crate::support::{PATIENCE, Signal, until};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
+
+#[test]
+fn a_browser_is_named_by_what_it_is_and_where_it_runs() {
+    let site = Site::new();
+    let page = site.page(&[], DESKTOP);
+    let named = |agent: &str, touches: u32| {
+        let script = "import(document.querySelector('script[type=module]').src.replace('main.js', 'link.js'))";
+        page.run(&format!("{script}.then(({{ deviceName }}) => deviceName({}, {touches}))", json!(agent)))
+    };
+    let chrome = "AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0";
+    let safari = "AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.0 Safari/605.1.15";
+    for (agent, touches, name) in [
+        (format!("Mozilla/5.0 (Linux; Android 10; K) {chrome} Mobile Safari/537.36"), 5, "Chrome, Android"),
+        (format!("Mozilla/5.0 (Windows NT 10.0; Win64; x64) {chrome} Safari/537.36 Edg/140.0.0.0"), 0, "Edge, Windows"),
+        (format!("Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) {safari}"), 0, "Safari, Mac"),
+        (format!("Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) {safari}"), 5, "Safari, iPad"),
+        ("Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0".to_owned(), 0, "Firefox, Linux"),
+        ("something".to_owned(), 0, ""),
+    ] {
+        assert_eq!(named(&agent, touches), name, "{agent}");
+    }
+}
 
 #[test]
 fn a_link_works_once_and_fetching_it_ahead_does_not_use_it_up() {
@@ -65,6 +88,30 @@ fn a_request_names_one_host() {
 }
 
 #[test]
+fn the_page_is_opened_by_a_link_on_another_site_and_nothing_else_is_reached_from_there() {
+    let home = Home::new();
+    let gate = home.serve();
+    let navigate = |path: &str| {
+        let request = Request::get(path).header("Sec-Fetch-Site", "cross-site").header("Sec-Fetch-Mode", "navigate");
+        request.header("Accept", "text/html")
+    };
+    navigate("/").header("Sec-Fetch-Dest", "document").send(&gate.target()).expect(200);
+    for (path, place) in [
+        ("/", "iframe"),
+        ("/", "empty"),
+        ("/api/v1/sessions", "document"),
+        ("/events", "document"),
+        ("/?x=1", "document"),
+    ] {
+        navigate(path).header("Sec-Fetch-Dest", place).token(home.token()).send(&gate.target()).expect(403);
+    }
+    let posted = Request::post("/").header("Sec-Fetch-Site", "cross-site").header("Sec-Fetch-Mode", "navigate");
+    posted.header("Sec-Fetch-Dest", "document").token(home.token()).body("x").send(&gate.target()).expect(403);
+    let foreign = navigate("/").header("Sec-Fetch-Dest", "document").header("Origin", "https://evil.example");
+    foreign.send(&gate.target()).expect(403);
+}
+
+#[test]
 fn a_device_that_calls_itself_by_anothers_id_does_not_keep_that_from_being_revoked() {
     let home = Home::new();
     let gate = home.serve();
@@ -95,21 +142,19 @@ fn a_link_that_became_no_device_can_still_be_used() {
 
 #[test]
 fn a_revoked_device_is_shown_out_at_once() {
-    let home = Home::new();
-    let gate = home.serve();
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
+    let site = Site::new();
+    let page = site.page(&[], DESKTOP);
     page.see(".empty");
-    let devices = home.run(&["device", "list", "--json"]).ok().json();
+    let devices = site.home.run(&["device", "list", "--json"]).ok().json();
     assert_eq!(devices[0]["rights"], json!(["talk", "review"]));
     let name = devices[0]["name"].as_str().unwrap();
-    home.run(&["device", "revoke", name]).ok();
-    let log = home.run(&["log"]).ok().stdout;
+    site.home.run(&["device", "revoke", name]).ok();
+    let log = site.home.run(&["log"]).ok().stdout;
     assert!(log.contains(&format!("revoked a device of owner, {name:?}")), "{log}");
     page.see_text("main", "no longer linked");
     page.reload();
     page.see_text("main", "not linked yet");
-    assert_eq!(home.run(&["device", "list", "--json"]).ok().json(), json!([]));
+    assert_eq!(site.home.run(&["device", "list", "--json"]).ok().json(), json!([]));
 }
 
 #[test]
@@ -212,8 +257,14 @@ fn the_browser_is_opened_on_a_file_that_only_its_owner_reads_and_that_is_gone_af
     let secret = text.split("#link=").nth(1).unwrap().split('"').next().unwrap();
     assert!(!argv.contains(secret), "no list of processes shows the link");
     assert!(file.exists() && file.starts_with(home.folder()), "{}", file.display());
-    let new = json!({"link": secret, "name": "browser"});
-    Request::post("/api/v1/devices").json(&new).send(&gate.target()).expect(200);
+    // As a browser opens it: the page is there, and the secret is not in its address.
+    let browser = Browser::start(&home);
+    let page = browser.open("a", &format!("file://{}", file.display()), DESKTOP);
+    page.see("[data-action=link]");
+    assert_eq!(page.run("location.href"), format!("http://{}/", gate.address()));
+    page.fill("input", "browser");
+    page.click("[data-action=link]");
+    page.see("nav");
     opening.wait_exit(PATIENCE);
     assert!(!file.exists(), "the file is gone");
     assert!(!opening.stdout().contains(secret), "nor is it printed where no terminal is");

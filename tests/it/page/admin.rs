@@ -1,10 +1,10 @@
 //! The views for whoever administers the gate: rules, people and tokens, the log and its chain.
 
+use super::site::Site;
 use crate::fakes::bridge::Bridge;
 use crate::support::browser::{Browser, DESKTOP, Page};
 use crate::support::gate::Gate;
 use crate::support::home::Home;
-use crate::support::standin::StandIn;
 use serde_json::json;
 
 fn view(page: &Page<'_>, gate: &Gate, name: &str) {
@@ -13,14 +13,12 @@ fn view(page: &Page<'_>, gate: &Gate, name: &str) {
 
 #[test]
 fn the_rules_of_a_folder_are_shown_and_say_what_would_become_of_a_call() {
-    let home = Home::new();
-    let gate = home.serve();
-    home.run(&["rules", "add", "deny", "Bash(git push *)", "--why", "ask the team first"]).ok();
-    let _session = StandIn::start(&home, &["--label", "api"]);
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &["admin"], DESKTOP);
+    let site = Site::new();
+    site.home.run(&["rules", "add", "deny", "Bash(git push *)", "--why", "ask the team first"]).ok();
+    let _session = site.session();
+    let page = site.page(&["admin"], DESKTOP);
     page.see(".session");
-    view(&page, &gate, "rules");
+    view(&page, &site.gate, "rules");
     page.see_text(".rules li", "Bash(git push *)");
     page.see_text(".rules li", "ask the team first");
     page.fill("textarea", "cd web && git push origin main");
@@ -38,24 +36,22 @@ fn the_rules_of_a_folder_are_shown_and_say_what_would_become_of_a_call() {
 
 #[test]
 fn people_and_tokens_are_seen_to_and_a_token_is_shown_once() {
-    let home = Home::new();
-    let gate = home.serve();
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &["admin"], DESKTOP);
-    view(&page, &gate, "people");
+    let site = Site::new();
+    let page = site.page(&["admin"], DESKTOP);
+    view(&page, &site.gate, "people");
     page.see_text(".empty", "Nobody else");
     page.fill("label:has-text(\"Name\") input", "ci");
     page.click("[data-action=addToken]");
     page.see(".secret");
     let token = page.text(".secret");
-    assert_eq!(gate.get_as(&token, "/api/v1/me").expect(200).json()["name"], "ci");
+    assert_eq!(site.gate.get_as(&token, "/api/v1/me").expect(200).json()["name"], "ci");
     page.see_text(".card strong", "ci");
     page.reload();
     page.see_text(".card strong", "ci");
     assert_eq!(page.run("document.querySelector('.secret').hidden"), true, "it is shown once");
     page.click("[data-action=revoke]");
     page.gone("[data-action=revoke]");
-    gate.get_as(&token, "/api/v1/me").expect(401);
+    site.gate.get_as(&token, "/api/v1/me").expect(401);
     page.click("[data-action=remove]");
     page.see_text(".empty", "Nobody else");
     assert!(page.barriers().is_empty(), "{:?}", page.barriers());
@@ -63,13 +59,11 @@ fn people_and_tokens_are_seen_to_and_a_token_is_shown_once() {
 
 #[test]
 fn the_log_is_searched_and_says_whether_its_chain_is_whole() {
-    let home = Home::new();
-    let gate = home.serve();
-    gate.say("/", "the first message").expect(200);
-    gate.say("/", "a second one, with ghp_0123456789abcdefghijklmnopqrstuvwxyz").expect(200);
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &["admin"], DESKTOP);
-    view(&page, &gate, "log");
+    let site = Site::new();
+    site.gate.say("/", "the first message").expect(200);
+    site.gate.say("/", "a second one, with ghp_0123456789abcdefghijklmnopqrstuvwxyz").expect(200);
+    let page = site.page(&["admin"], DESKTOP);
+    view(&page, &site.gate, "log");
     page.see_text(".log li", "the first message");
     assert!(!page.text(".log").contains("0123456789abcdef"), "no secret is shown");
     page.fill("input[type=search]", "second");
@@ -79,24 +73,22 @@ fn the_log_is_searched_and_says_whether_its_chain_is_whole() {
     page.see_text(".notice", "Nothing fits");
     page.click("[data-action=verify]");
     page.see_text(".chain", "none changed, removed or reordered");
-    let records = gate.get("/api/v1/log/chain").expect(200).json()["records"].as_u64().unwrap();
+    let records = site.gate.get("/api/v1/log/chain").expect(200).json()["records"].as_u64().unwrap();
     assert!(records >= 3, "{records}");
     assert!(page.barriers().is_empty(), "{:?}", page.barriers());
 }
 
 #[test]
 fn the_log_is_filtered_by_what_it_is_about_and_by_how_much_it_matters() {
-    let home = Home::new();
-    let gate = home.serve();
-    let session = StandIn::start(&home, &["--label", "api"]);
-    gate.say("/", "a message").expect(200);
+    let site = Site::new();
+    let session = site.session();
+    site.gate.say("/", "a message").expect(200);
     session.next_event();
     session.ask("abcde", "Bash", "Make x", "touch x");
-    gate.only_ask();
-    gate.verdict("abcde", &json!({"behavior": "deny"})).expect(200);
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &["admin"], DESKTOP);
-    view(&page, &gate, "log");
+    site.gate.only_ask();
+    site.gate.verdict("abcde", &json!({"behavior": "deny"})).expect(200);
+    let page = site.page(&["admin"], DESKTOP);
+    view(&page, &site.gate, "log");
     page.see_text(".log li", "a message");
     page.see_text(".log li", "touch x");
     let lines = || page.count(".log li:not(.day)");
@@ -148,17 +140,15 @@ fn a_stranger_is_let_in_by_the_code_that_they_tell() {
 
 #[test]
 fn who_may_not_administer_sees_none_of_it_and_is_refused() {
-    let home = Home::new();
-    let gate = home.serve();
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
+    let site = Site::new();
+    let page = site.page(&[], DESKTOP);
     assert_eq!(page.count("nav a"), 2, "sessions, and the page's own settings");
-    view(&page, &gate, "log");
+    view(&page, &site.gate, "log");
     page.see_text(".notice", "may not read the log");
-    let token = home.token_for("rita", "reviewer");
+    let token = site.home.token_for("rita", "reviewer");
     for path in ["/api/v1/rules?folder=/", "/api/v1/log/chain", "/api/v1/people"] {
-        gate.get_as(&token, path).expect(403);
+        site.gate.get_as(&token, path).expect(403);
     }
     let check = json!({"folder": "/", "tool": "Bash", "input": "ls"});
-    gate.post_as(&token, "/api/v1/rules/check", &check).expect(403);
+    site.gate.post_as(&token, "/api/v1/rules/check", &check).expect(403);
 }

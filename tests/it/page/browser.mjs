@@ -17,7 +17,9 @@ const pages = new Map();
 
 const DO = {
   async open({ page, url, width = 1280, height = 800, locale = "en-US", dark = false }) {
-    const context = await browser.newContext({ viewport: { width, height }, locale, colorScheme: dark ? "dark" : "light" });
+    // A narrow screen is a phone's: touched, and without a pointer that hovers.
+    const phone = width < 500;
+    const context = await browser.newContext({ viewport: { width, height }, locale, colorScheme: dark ? "dark" : "light", hasTouch: phone, isMobile: phone });
     const opened = await context.newPage();
     opened.setDefaultTimeout(WITHIN);
     opened.problems = [];
@@ -84,6 +86,17 @@ const DO = {
     await whole.detach();
     const own = processInfo.filter(({ type }) => type === "renderer").map(({ id }) => privateBytes(id));
     return { heap, nodes: metrics.find(({ name }) => name === "Nodes").value, process: Math.max(...own) };
+  },
+  // What the page's main thread does from here on is written down, until `traced` says how long its longest task was, in
+  // milliseconds: by the clock, and by what of it the processor gave to that thread.
+  trace: ({ page }) => browser.startTracing(of(page), { categories: ["-*", "toplevel", "disabled-by-default-devtools.timeline"] }),
+  async traced() {
+    const { traceEvents } = JSON.parse((await browser.stopTracing()).toString());
+    const place = ({ pid, tid }) => `${pid} ${tid}`;
+    const main = new Set(traceEvents.filter(({ name, args }) => name === "thread_name" && args.name === "CrRendererMain").map(place));
+    const tasks = traceEvents.filter((event) => event.ph === "X" && event.name.endsWith("RunTask") && main.has(place(event)));
+    const longest = (times) => times.reduce((most, time) => Math.max(most, time), 0) / 1000;
+    return { tasks: tasks.length, longest: longest(tasks.map(({ dur }) => dur)), processor: longest(tasks.map(({ tdur }) => tdur ?? 0)) };
   },
   attach: ({ page, at, path }) => of(page).locator(at).setInputFiles(path),
   close: async ({ page }) => {

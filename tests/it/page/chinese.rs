@@ -1,9 +1,8 @@
 //! The page in Chinese: what the gate says in fixed words is said in Chinese there, and what people wrote stays as it is.
 
-use crate::run::api::serve;
-use crate::support::browser::{Browser, CHINESE_PHONE, Page};
+use super::site::Site;
+use crate::support::browser::{CHINESE_PHONE, Page};
 use crate::support::driven::shell;
-use crate::support::home::Home;
 use portcullis_core::policy::{MandatoryAsk, Reason};
 use serde_json::{Value, json};
 
@@ -23,10 +22,8 @@ fn is_chinese(text: &str) -> bool {
 
 #[test]
 fn every_fixed_reason_is_said_in_chinese_and_names_stay_as_they_are() {
-    let home = Home::new();
-    let gate = home.serve();
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], CHINESE_PHONE);
+    let site = Site::new();
+    let page = site.page(&[], CHINESE_PHONE);
     let asks = [
         MandatoryAsk::CriticalRemoval("network".to_owned()),
         MandatoryAsk::ProtectedPath("/x/network".to_owned()),
@@ -49,18 +46,16 @@ fn every_fixed_reason_is_said_in_chinese_and_names_stay_as_they_are() {
 
 #[test]
 fn the_log_is_in_chinese_and_what_people_wrote_is_not_translated() {
-    let home = Home::new();
     let model = shell(&["git push --force origin main"]);
-    let gate = serve(&home, &model, "");
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &["admin", "start"], CHINESE_PHONE);
-    gate.post("/api/v1/sessions", &json!({"prompt": "go", "label": "api"})).expect(201);
+    let site = Site::with(&model);
+    let page = site.page(&["admin", "start"], CHINESE_PHONE);
+    site.gate.post("/api/v1/sessions", &json!({"prompt": "go", "label": "api"})).expect(201);
     page.see_text(".prompt .risk", "破坏性");
     page.click(".prompt [data-action=deny]");
     page.see(".settled");
-    gate.say("/?label=nobody", "the session ended").expect(200);
+    site.gate.say("/?label=nobody", "the session ended").expect(200);
     let lines: Vec<Value> =
-        serde_json::from_value(gate.get("/api/v1/log?words=true&last=200").expect(200).json()).unwrap();
+        serde_json::from_value(site.gate.get("/api/v1/log?words=true&last=200").expect(200).json()).unwrap();
     let plain = lines.iter().filter(|line| line["told"]["weight"] != "detail");
     let texts: Vec<String> = plain.map(|line| line["told"]["words"].as_str().unwrap().to_owned()).collect();
     let chinese = said(&page, "sentence", &texts);

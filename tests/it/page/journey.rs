@@ -1,5 +1,6 @@
 //! From a first visit to a file that was written: start, prompt, answer, reply; also after the gate was killed.
 
+use super::site::Site;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use crate::run::api::serve;
@@ -7,23 +8,20 @@ use crate::support::browser::{Browser, CHINESE_PHONE, DESKTOP, Screen};
 use crate::support::child::Stdin;
 use crate::support::driven::shell;
 use crate::support::home::{Home, Ran};
-use crate::support::standin::StandIn;
 use crate::support::{PATIENCE, until};
 use serde_json::json;
 
 /// A first visit by link, a session started, its prompt allowed, the file there.
 fn first_visit(screen: Screen, words: [&str; 3]) {
     let [start, wants, allowed] = words;
-    let home = Home::new();
     let model = shell(&["touch made.txt && echo made"]);
-    let gate = serve(&home, &model, "");
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &["start"], screen);
+    let site = Site::with(&model);
+    let page = site.page(&["start"], screen);
     assert_eq!(page.run("location.hash"), "", "the link's secret is not in the history");
     page.see(".empty");
     page.see_text("a.primary", start);
     page.click("a.primary");
-    page.fill("input[list=folders]", home.project().to_str().unwrap());
+    page.fill("input[list=folders]", site.home.project().to_str().unwrap());
     page.fill("textarea", "go");
     page.click("[data-action=start]");
     page.see(".prompt");
@@ -34,10 +32,10 @@ fn first_visit(screen: Screen, words: [&str; 3]) {
     assert!(page.run("document.documentElement.scrollWidth <= innerWidth").as_bool().unwrap(), "nothing is cut off");
     page.click("[data-action=allowOnce]");
     page.see_text(".settled", allowed);
-    until("the file", || home.project().join("made.txt").exists().then_some(()));
+    until("the file", || site.home.project().join("made.txt").exists().then_some(()));
     page.gone(".settled");
     assert_eq!(page.problems(), [""; 0]);
-    let elsewhere = |url: &String| !url.starts_with(&format!("http://{}/", gate.address()));
+    let elsewhere = |url: &String| !url.starts_with(&format!("http://{}/", site.gate.address()));
     assert_eq!(page.requests().into_iter().filter(elsewhere).collect::<Vec<_>>(), [""; 0], "nobody else is asked");
 }
 
@@ -53,11 +51,9 @@ fn a_phone_in_chinese_makes_the_same_journey() {
 
 #[test]
 fn a_message_from_the_page_is_answered_there_and_an_edited_reply_changes_in_place() {
-    let home = Home::new();
-    let gate = home.serve();
-    let session = StandIn::start(&home, &["--label", "api"]);
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
+    let site = Site::new();
+    let session = site.session();
+    let page = site.page(&[], DESKTOP);
     page.click(".session");
     page.fill(".composer textarea", "How far are you?");
     page.click("[data-action=send]");
@@ -118,13 +114,11 @@ fn a_page_comes_back_complete_when_the_gate_was_killed() {
 #[test]
 fn what_others_wrote_is_text_and_never_markup() {
     let attack = "<img src=x onerror=\"window.hit=1\"><script>window.hit=1</script>";
-    let home = Home::new();
     let model =
         Model::start(vec![Rule::on_text("go").call("Bash", json!({"command": attack, "description": attack})).once()]);
-    let gate = serve(&home, &model, "");
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &["admin"], DESKTOP);
-    gate.post("/api/v1/sessions", &json!({"prompt": "go", "label": "x<b>y"})).expect(201);
+    let site = Site::with(&model);
+    let page = site.page(&["admin"], DESKTOP);
+    site.gate.post("/api/v1/sessions", &json!({"prompt": "go", "label": "x<b>y"})).expect(201);
     page.see(".prompt");
     assert_eq!(page.text(".prompt .code"), attack);
     page.see_text(".session strong", "x<b>y");
@@ -132,7 +126,7 @@ fn what_others_wrote_is_text_and_never_markup() {
     page.fill(".composer textarea", attack);
     page.click("[data-action=send]");
     page.see_text(".said .event", "<script>");
-    page.goto(&format!("http://{}/#/log", gate.address()));
+    page.goto(&format!("http://{}/#/log", site.gate.address()));
     page.see(".log li");
     assert_eq!(page.run("window.hit === undefined"), true);
     assert_eq!(page.count("#app img") + page.count("#app script"), 0);
@@ -141,13 +135,11 @@ fn what_others_wrote_is_text_and_never_markup() {
 
 #[test]
 fn a_file_goes_along_with_a_message_and_one_comes_back_with_the_reply() {
-    let home = Home::new();
-    let gate = home.serve();
-    let session = StandIn::start(&home, &["--label", "api"]);
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
+    let site = Site::new();
+    let session = site.session();
+    let page = site.page(&[], DESKTOP);
     page.click(".session");
-    let notes = home.user().join("notes.txt");
+    let notes = site.home.user().join("notes.txt");
     std::fs::write(&notes, "what to do").unwrap();
     page.attach(".composer input[type=file]", &notes);
     page.see_text(".chips li", "notes.txt");
@@ -156,9 +148,8 @@ fn a_file_goes_along_with_a_message_and_one_comes_back_with_the_reply() {
     page.see_text(".said .event .file", "notes.txt");
     let event = session.event_containing("see the notes");
     assert_eq!(std::fs::read_to_string(event.meta("file_1")).unwrap(), "what to do");
-    std::fs::write(home.project().join("report.txt"), "all is well").unwrap();
-    let reply =
-        json!({"chat_id": event.meta("chat_id"), "text": "Here it is.", "files": [home.project().join("report.txt")]});
+    std::fs::write(site.home.project().join("report.txt"), "all is well").unwrap();
+    let reply = json!({"chat_id": event.meta("chat_id"), "text": "Here it is.", "files": [site.home.project().join("report.txt")]});
     session.call("reply", &reply);
     page.see_text(".said .reply .file", "report.txt");
     assert_eq!(page.downloaded(".said .reply [data-action=download]"), "all is well");

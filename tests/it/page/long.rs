@@ -1,5 +1,6 @@
 //! Long conversations: little of them is in the document, nothing of them is lost or comes twice.
 
+use super::site::Site;
 use crate::support::browser::{Browser, DESKTOP, Page};
 use crate::support::home::Home;
 use crate::support::standin::StandIn;
@@ -14,22 +15,22 @@ const SCROLL: &str = include_str!("scroll.js");
 /// longest task takes does, so that is printed here and is a row of `cargo bench`.
 #[test]
 fn ten_thousand_entries_are_scrolled_through_with_little_work_and_memory() {
-    let home = Home::new();
-    let gate = home.serve();
-    let _session = StandIn::start(&home, &["--label", "api"]);
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
+    let site = Site::new();
+    let _session = site.session();
+    let page = site.page(&[], DESKTOP);
     page.see(".session");
     page.run(LONG_STREAM);
     page.click(".session");
     page.see_text(".said .text", "number 10000");
+    page.trace();
     let mut parts = (0..100).map(|_| page.run(SCROLL));
     let scrolled = parts.find(|scrolled| scrolled["there"] == true).expect("its beginning is reached");
+    let traced = page.traced();
     let at_most = |what: &Value, most: u64| assert!(what.as_f64().unwrap() <= most as f64, "{scrolled}");
     at_most(&scrolled["most"], 70);
     at_most(&scrolled["made"], 15);
     let memory = page.memory();
-    println!("10,000 entries: {scrolled}, {memory}");
+    println!("10,000 entries: {scrolled}, {traced}, {memory}");
     for bytes in [&memory["heap"], &memory["process"]] {
         assert!(bytes.as_f64().unwrap() < 150e6, "{memory}");
     }

@@ -1,11 +1,11 @@
 //! Modes on the page: what a folder's sessions start in, who set it, and what config.toml says; and when sessions last did something.
 
+use super::site::Site;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use crate::run::api::serve;
 use crate::support::browser::{Browser, CHINESE_PHONE, DESKTOP};
 use crate::support::home::Home;
-use crate::support::standin::StandIn;
 use serde_json::json;
 
 #[test]
@@ -31,8 +31,9 @@ fn an_admin_sets_the_default_mode_of_a_folder_and_the_next_session_starts_in_it(
     page.fill("textarea", "go");
     page.click("[data-action=start]");
     page.see_text(".said .text", "said");
-    page.see_text(".tools select", "plan: only reads");
+    page.see_text(".head > .path", "plan: only reads");
     // From a session to its folder, and back to what the configuration says.
+    page.click("[data-action=about]");
     page.click("a:has-text(\"Rules and default mode\")");
     page.choose(".default-mode select", "");
     page.click("[data-action=setDefault]");
@@ -43,11 +44,9 @@ fn an_admin_sets_the_default_mode_of_a_folder_and_the_next_session_starts_in_it(
 
 #[test]
 fn who_may_only_start_sessions_sees_the_default_mode_and_does_not_set_it() {
-    let home = Home::new();
     let model = Model::start(vec![]);
-    let gate = serve(&home, &model, "");
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &["start"], CHINESE_PHONE);
+    let site = Site::with(&model);
+    let page = site.page(&["start"], CHINESE_PHONE);
     page.click("a.primary");
     page.see_text("select", "此文件夹的默认（default）");
     page.click("summary");
@@ -61,17 +60,15 @@ fn who_may_only_start_sessions_sees_the_default_mode_and_does_not_set_it() {
 
 #[test]
 fn a_session_says_when_it_was_last_active_and_that_moves_on_by_itself() {
-    let home = Home::new();
-    let gate = home.serve();
-    let session = StandIn::start(&home, &["--label", "api"]);
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
+    let site = Site::new();
+    let session = site.session();
+    let page = site.page(&[], DESKTOP);
     page.see_text(".session .active", "active now");
-    let active = || gate.get("/api/v1/sessions").json()[0]["last_active"].as_u64().unwrap();
+    let active = || site.gate.get("/api/v1/sessions").json()[0]["last_active"].as_u64().unwrap();
     let before = active();
     let shown = "document.querySelector('.session time').dateTime";
     let first = page.run(shown);
-    gate.say("/", "anything new?").expect(200);
+    site.gate.say("/", "anything new?").expect(200);
     session.next_event();
     assert!(active() > before);
     page.run("Date.now = ((real) => () => real() + 5 * 60_000)(Date.now)");

@@ -1,5 +1,6 @@
 //! Prompts on the page: every way to answer, and what the other screens see of it.
 
+use super::site::Site;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use crate::run::api::serve;
@@ -20,64 +21,88 @@ fn an_answer_in_one_browser_closes_the_card_in_the_other() {
     one.see(".prompt");
     other.see(".prompt");
     one.click("[data-action=deny]");
-    other.see_text(".settled", "Answered by owner on another device: Deny");
+    let devices = gate.get("/api/v1/devices").expect(200).json();
+    let name = devices[0]["name"].as_str().unwrap();
+    assert_eq!(devices[1]["name"], format!("{name} 2"), "two browsers of one kind are told apart");
+    other.see_text(".settled", &format!("Answered by owner on {name}: Deny"));
+    one.see_text(".settled", "Answered by owner on this device: Deny");
     assert_eq!(other.count(".prompt"), 0);
+    assert!(home.run(&["log"]).ok().stdout.contains(&format!("denied by owner on {name:?}")));
+    let listed = home.run(&["device", "list"]).ok().stdout;
+    assert_eq!((listed.matches(name).count(), listed.matches(&format!("{name} 2")).count()), (2, 1), "{listed}");
     assert!(!home.project().join("made.txt").exists());
 }
 
 #[test]
 fn a_call_is_denied_with_words_that_the_agent_reads() {
-    let home = Home::new();
     let model = shell(&["touch made.txt"]);
-    let gate = serve(&home, &model, "");
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
-    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    let site = Site::with(&model);
+    let page = site.page(&[], DESKTOP);
+    site.go();
     page.see(".prompt");
     page.click(".prompt summary >> text=More answers");
     page.click("[data-action=denyWhy]");
     page.fill(".more textarea", "use mktemp instead");
     page.click(".more [data-action=deny]");
     model.wait_for_turn("use mktemp instead");
-    assert!(!home.project().join("made.txt").exists());
+    assert!(!site.home.project().join("made.txt").exists());
 }
 
 #[test]
 fn what_runs_can_be_edited_and_always_makes_the_next_call_silent() {
-    let home = Home::new();
     let model = shell(&["touch one.txt", "npm run lint", "npm run lint"]);
-    let gate = serve(&home, &model, "");
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
-    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    let site = Site::with(&model);
+    let page = site.page(&[], DESKTOP);
+    site.go();
     page.see_text(".prompt .code", "touch one.txt");
     page.click(".prompt summary >> text=More answers");
     page.click("[data-action=edit]");
     page.fill(".more textarea", "touch two.txt");
+    page.fill(".more textarea", " ");
     page.click(".more [data-action=allow]");
-    until("the edited file", || home.project().join("two.txt").exists().then_some(()));
-    assert!(!home.project().join("one.txt").exists());
+    page.see_text(".more .warning", "nothing to run");
+    page.fill(".more textarea", "touch two.txt");
+    page.click(".more [data-action=allow]");
+    page.see_text(".step .code", "touch two.txt");
+    assert_eq!(site.home.records("answered").len(), 0, "what was typed takes a second step");
+    page.click("[data-action=yesAllow]");
+    page.see_text(".settled .code", "touch two.txt");
+    until("the edited file", || site.home.project().join("two.txt").exists().then_some(()));
+    assert!(!site.home.project().join("one.txt").exists());
+    // The conversation shows what ran, also to someone who comes later.
+    let sessions = page.run("location.href");
+    page.click(".session");
+    let shows_what_ran = || {
+        page.see_text(".call.done .main", "touch two.txt");
+        page.see_text(".call.done .edited", "edited by owner");
+        page.click(".call.done > summary");
+        page.see_text(".call.done .code", "touch two.txt");
+        page.click(".call.done .before summary");
+        page.see_text(".call.done .before .code", "touch one.txt");
+    };
+    shows_what_ran();
+    page.reload();
+    shows_what_ran();
+    page.goto(sessions.as_str().unwrap());
     page.see_text(".prompt .code", "npm run lint");
     page.click(".prompt summary >> text=More answers");
     page.see_text(".prompt .offer", "npm run");
     page.click("[data-action=always]");
     until("the turn after the second lint", || (model.turns().len() == 4).then_some(()));
-    assert_eq!(home.records("asked").len(), 2, "the second lint was not asked for");
+    assert_eq!(site.home.records("asked").len(), 2, "the second lint was not asked for");
 }
 
 #[test]
 fn a_question_is_answered_with_its_options() {
-    let home = Home::new();
     let question = json!({"questions": [{"question": "Which colour?", "header": "Colour", "multiSelect": false,
         "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]}]});
     let model = Model::start(vec![
         Rule::on_text("go").call("AskUserQuestion", question).once(),
         Rule::on_any_result().say("done: $RESULT"),
     ]);
-    let gate = serve(&home, &model, "");
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
-    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    let site = Site::with(&model);
+    let page = site.page(&[], DESKTOP);
+    site.go();
     page.see_text("legend", "Which colour?");
     page.see_text(".prompt header", "asks you something");
     page.click("[data-action=answer]");
@@ -90,7 +115,6 @@ fn a_question_is_answered_with_its_options() {
 
 #[test]
 fn a_plan_is_sent_back_and_then_approved_with_the_mode_to_go_on_in() {
-    let home = Home::new();
     let model = Model::start(vec![
         Rule::on_text("go")
             .call("Write", json!({"file_path": "$PLAN_FILE", "content": "# The plan\n1. build\n2. ship\n"}))
@@ -99,10 +123,9 @@ fn a_plan_is_sent_back_and_then_approved_with_the_mode_to_go_on_in() {
         Rule::on_any_result().call("ExitPlanMode", json!({})).once(),
         Rule::on_any_result().say("done: $RESULT"),
     ]);
-    let gate = serve(&home, &model, "");
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
-    let session = gate.post("/api/v1/sessions", &json!({"prompt": "go", "mode": "plan"})).expect(201).json();
+    let site = Site::with(&model);
+    let page = site.page(&[], DESKTOP);
+    let session = site.gate.post("/api/v1/sessions", &json!({"prompt": "go", "mode": "plan"})).expect(201).json();
     page.see_text(".prompt .plan li", "ship");
     page.see_text(".prompt .plan h3", "The plan");
     let first = page.text(".prompt header code");
@@ -110,12 +133,16 @@ fn a_plan_is_sent_back_and_then_approved_with_the_mode_to_go_on_in() {
     page.click("[data-action=keepPlanning]");
     model.wait_for_turn("test it first");
     page.see(&format!(".prompt:not([data-code={first}])"));
-    assert_eq!(home.records("answered")[0]["behavior"], "deny", "it goes on planning");
+    assert_eq!(site.home.records("answered")[0]["behavior"], "deny", "it goes on planning");
     page.choose(".prompt select", "acceptEdits");
+    page.fill(".prompt textarea", "and this");
+    page.click("[data-action=approvePlan]");
+    page.see_text(".prompt .warning", "go with Keep planning");
+    page.fill(".prompt textarea", "");
     page.click("[data-action=approvePlan]");
     model.wait_for_turn("approved");
     let path = format!("/api/v1/sessions/{}", session["id"].as_str().unwrap());
-    until("the mode", || (gate.get(&path).expect(200).json()["mode"] == "acceptEdits").then_some(()));
+    until("the mode", || (site.gate.get(&path).expect(200).json()["mode"] == "acceptEdits").then_some(()));
     assert_eq!(page.problems(), [""; 0]);
 }
 
@@ -131,36 +158,33 @@ fn what_is_dangerous_takes_a_second_step_and_an_edit_is_shown_as_a_diff() {
         Rule::on_result("updated").call("Bash", json!({"command": "git push --force origin main"})).once(),
         Rule::on_any_result().say("done"),
     ]);
-    let gate = serve(&home, &model, "");
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
-    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    let site = Site::at(home, &model);
+    let page = site.page(&[], DESKTOP);
+    site.go();
     page.see(".diff");
     assert_eq!((page.text(".diff .old").trim(), page.text(".diff .new").trim()), ("- two", "+ zwei"));
     page.click("[data-action=allowOnce]");
     page.see(".prompt.risk-high");
     page.click("[data-action=allowOnce]");
     page.see("[data-action=yesAllow]");
-    assert_eq!(home.records("answered").len(), 1, "one tap allowed nothing");
+    assert_eq!(site.home.records("answered").len(), 1, "one tap allowed nothing");
     page.click(".prompt [data-action=deny]");
-    until("the denial", || (home.records("answered").len() == 2).then_some(()));
+    until("the denial", || (site.home.records("answered").len() == 2).then_some(()));
 }
 
 #[test]
 fn a_letter_answers_the_first_prompt_but_not_while_someone_types() {
-    let home = Home::new();
     let model = shell(&["touch made.txt && echo made"]);
-    let gate = serve(&home, &model, "");
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
-    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    let site = Site::with(&model);
+    let page = site.page(&[], DESKTOP);
+    site.go();
     page.see(".prompt");
     page.click(".prompt summary >> text=More answers");
     page.click("[data-action=denyWhy]");
     page.press("a");
     assert_eq!(page.run("document.querySelector('.more textarea').value"), "a");
-    assert_eq!(home.records("answered").len(), 0);
+    assert_eq!(site.home.records("answered").len(), 0);
     page.click(".more [data-action=cancel]");
     page.press("a");
-    until("the file", || home.project().join("made.txt").exists().then_some(()));
+    until("the file", || site.home.project().join("made.txt").exists().then_some(()));
 }

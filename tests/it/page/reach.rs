@@ -48,6 +48,7 @@ fn nginx(home: &Home, port: u16, public: &str) -> Child {
              location / {{
                proxy_pass http://{public};
                proxy_http_version 1.1; proxy_set_header Host $http_host; proxy_buffering off; proxy_read_timeout 1h;
+               client_max_body_size 0;
              }}
            }}
          }}"

@@ -1,8 +1,8 @@
 //! Reading along: the end of a conversation is followed, what was said before is there, and what waits is never out of sight.
 
+use super::site::Site;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
-use crate::run::api::serve;
 use crate::support::browser::{Browser, DESKTOP, Page, Screen, link};
 use crate::support::driven::shell;
 use crate::support::home::Home;
@@ -23,10 +23,9 @@ const IS_CARD_IN_SIGHT: &str = "(() => { const card = document.querySelector('.p
 
 #[test]
 fn the_end_is_followed_by_whoever_is_there_and_nobody_else_is_moved() {
-    let home = Home::new();
-    let gate = home.serve();
-    let session = StandIn::start(&home, &["--label", "api"]);
-    home.attached(1);
+    let site = Site::new();
+    let session = site.session();
+    site.home.attached(1);
     let say = |from: u64, to: u64| {
         for number in from..=to {
             let prompt = format!("prompt {number}, which takes some room on the screen");
@@ -34,8 +33,7 @@ fn the_end_is_followed_by_whoever_is_there_and_nobody_else_is_moved() {
         }
     };
     say(1, 20);
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], PHONE);
+    let page = site.page(&[], PHONE);
     page.click(".session");
     page.see_text(".said .user", "prompt 20");
     is_true(&page, "a session is opened at its end", IS_AT_END);
@@ -71,13 +69,115 @@ fn the_end_is_followed_by_whoever_is_there_and_nobody_else_is_moved() {
 }
 
 #[test]
-fn the_second_step_of_a_risky_answer_is_in_sight() {
+fn the_head_of_a_session_takes_two_rows_on_a_phone_and_what_is_pressed_is_large_enough() {
+    let model = shell(&["touch made.txt"]);
+    let site = Site::with(&model);
+    let page = site.page(&["start", "admin"], PHONE);
+    let prompt = "a prompt with more words than a phone has room for in the head of a session, and then some";
+    site.gate
+        .post("/api/v1/sessions", &json!({"prompt": format!("go: {prompt}"), "label": "a-long-label-of-a-session"}))
+        .expect(201);
+    page.click(".session");
+    page.see("[data-action=interrupt]");
+    page.see_text(".head .name", "a prompt with more");
+    let height = "document.querySelector('.head > .path').getBoundingClientRect().bottom \
+        - document.querySelector('.head > .top').getBoundingClientRect().top";
+    assert!(page.run(height).as_f64().unwrap() <= 96.0, "{} pixels", page.run(height));
+    assert_eq!(page.run("document.querySelector('.rest').checkVisibility()"), false);
+    let small = "[...document.querySelectorAll('button, a.button, select, summary, nav a')].filter((it) => it.checkVisibility()) \
+        .filter((it) => { const { width, height, left, right } = it.getBoundingClientRect(); \
+        return height < 40 || width < 40 || left < 0 || right > innerWidth }).map((it) => it.outerHTML)";
+    assert_eq!(page.run(small), json!([]));
+    page.click("[data-action=about]");
+    page.see_text(".rest", "Rules and default mode");
+    page.see("[data-action=end]");
+    assert_eq!(page.run(small), json!([]));
+    assert_eq!(page.run("document.documentElement.scrollWidth <= innerWidth"), true);
+    // It stays open while the session goes on.
+    page.click(".prompt [data-action=deny]");
+    page.see_text(".head .badge", "idle");
+    page.see("[data-action=end]");
+    assert!(page.barriers().is_empty(), "{:?}", page.barriers());
+}
+
+/// A command of many lines, none of them long.
+fn tall(first: &str) -> String {
+    format!("touch {first}\n{}", (1..15).map(|line| format!("echo {line}\n")).collect::<String>())
+}
+
+#[test]
+fn a_tall_prompt_is_opened_at_its_head_and_what_was_never_on_the_screen_is_not_allowed_by_one_press() {
+    let model = shell(&[&tall("one.txt")]);
+    let site = Site::with(&model);
+    let page = site.page(&[], Screen { size: (390, 500), ..PHONE });
+    page.see(".empty");
+    site.go();
+    page.click(".session");
+    page.see_text(".prompt .code", "one.txt");
+    let is_head_in_sight = "(() => { const head = document.querySelector('.prompt header').getBoundingClientRect(); \
+        return head.top >= 56 && head.bottom <= innerHeight })()";
+    is_true(&page, "the head of the card", is_head_in_sight);
+    page.see("[data-action=allowOnce]:not([aria-disabled])");
+    page.click("[data-action=allowOnce]");
+    until("the file", || site.home.project().join("one.txt").exists().then_some(()));
+}
+
+#[test]
+fn who_comes_to_the_end_of_a_prompt_past_its_beginning_is_asked_once_more() {
+    let site = Site::new();
+    let session = site.session();
+    site.home.attached(1);
+    for number in 1..=30 {
+        session.hook("UserPromptSubmit", &json!({"prompt": format!("prompt {number}, which takes some room")}));
+    }
+    let page = site.page(&[], Screen { size: (390, 500), ..PHONE });
+    page.click(".session");
+    page.see_text(".said .user", "prompt 30");
+    is_true(&page, "its end", IS_AT_END);
+    page.run("scrollTo(0, 200)");
+    page.see("[data-action=jump]");
+    session.ask("abcde", "Bash", "Make them", &tall("one.txt"));
+    page.see(".elsewhere.over");
+    page.run("scrollTo(0, 1e6)");
+    page.see("[data-action=allowOnce]:not([aria-disabled])");
+    page.click("[data-action=allowOnce]");
+    page.see_text(".step [role=alert]", "its beginning was not in sight");
+    page.click(".step [data-action=showAll]");
+    page.see("[data-action=allowOnce]:not([aria-disabled])");
+    page.click("[data-action=allowOnce]");
+    page.see(".settled");
+}
+
+#[test]
+fn a_gate_that_is_away_is_said_wherever_someone_reads() {
     let home = Home::new();
-    let model = shell(&["git push --force origin main"]);
-    let gate = serve(&home, &model, "");
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    home.attached(1);
+    for number in 1..=30 {
+        session.hook("UserPromptSubmit", &json!({"prompt": format!("prompt {number}, which takes some room")}));
+    }
     let browser = Browser::start(&home);
     let page = browser.linked("a", &gate, &[], PHONE);
-    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    page.click(".session");
+    page.see_text(".said .user", "prompt 30");
+    is_true(&page, "its end", IS_AT_END);
+    gate.kill_9();
+    page.see(".away");
+    is_true(
+        &page,
+        "the banner is in sight",
+        "(() => { const { top, bottom } = document.querySelector('.away').getBoundingClientRect(); \
+        return top >= 0 && bottom <= innerHeight && scrollY > 0 })()",
+    );
+}
+
+#[test]
+fn the_second_step_of_a_risky_answer_is_in_sight() {
+    let model = shell(&["git push --force origin main"]);
+    let site = Site::with(&model);
+    let page = site.page(&[], PHONE);
+    site.go();
     page.click(".session");
     page.click(".prompt summary >> text=More answers");
     // A button that has just moved does not answer, and a press would move it into sight.
@@ -96,29 +196,28 @@ fn the_second_step_of_a_risky_answer_is_in_sight() {
 
 #[test]
 fn a_session_that_has_ended_is_there_after_a_reload_and_goes_on_with_all_that_was_said() {
-    let home = Home::new();
     let model = Model::start(vec![
         Rule::on_text("a third").say("three"),
         Rule::on_text("a second").say("two, with\n\n| name | size |\n|---|--:|\n| `a|b` | 7 |"),
         Rule::on_text("a first").say("one"),
     ]);
-    let gate = serve(&home, &model, "");
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &["start"], DESKTOP);
+    let site = Site::with(&model);
+    let page = site.page(&["start"], DESKTOP);
     page.click("a.primary");
     assert_eq!(page.count("option[value=bypassPermissions]"), 0, "it is not allowed here");
     page.fill("textarea", "a first");
     page.click("[data-action=start]");
     page.see_text(".said .text", "one");
     assert!(page.text(".said .user .who").starts_with("owner"), "who started it said it");
-    assert_eq!((page.count(".tools option"), page.count(".tools option[value=bypassPermissions]")), (5, 0));
+    assert_eq!((page.count(".rest option"), page.count(".rest option[value=bypassPermissions]")), (5, 0));
     page.see_text(".head .badge", "idle");
-    assert_eq!(page.count("[data-action=interrupt]"), 0, "there is nothing to interrupt");
+    page.gone("[data-action=interrupt]");
     page.see_text(".composer .hint", "Enter sends");
     page.fill(".composer textarea", "a second");
     page.press("Enter");
     page.see_text(".said td", "a|b");
     assert_eq!((page.text(".said th").as_str(), page.count(".said td.end")), ("name", 1));
+    page.click("[data-action=about]");
     page.click("[data-action=end]");
     page.see_text(".head .badge", "ended");
     page.reload();
@@ -148,18 +247,17 @@ fn a_session_that_has_ended_is_there_after_a_reload_and_goes_on_with_all_that_wa
 #[test]
 fn what_is_said_after_looking_at_what_is_older_is_shown() {
     const CONVERSATION: &str = "5b3e1c9a-0000-4000-8000-00000000bbbb";
-    let home = Home::new();
-    let gate = home.serve();
-    let folder = home.user().join(".claude/projects/-project");
+    let site = Site::new();
+    let folder = site.home.user().join(".claude/projects/-project");
     std::fs::create_dir_all(&folder).unwrap();
     let mut file = std::fs::File::create(folder.join(format!("{CONVERSATION}.jsonl"))).unwrap();
     for number in 1..=250 {
         let line = json!({"type": "user", "timestamp": "2026-01-01T00:00:00.000Z", "message": {"content": format!("line {number}.")}});
         writeln!(file, "{line}").unwrap();
     }
-    let session = StandIn::start_command(&home, StandIn::command_of(&home, &["--label", "api"], CONVERSATION));
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
+    let session =
+        StandIn::start_command(&site.home, StandIn::command_of(&site.home, &["--label", "api"], CONVERSATION));
+    let page = site.page(&[], DESKTOP);
     page.click(".session");
     page.see_text(".said .user", "line 250.");
     is_true(&page, "its end", IS_AT_END);
@@ -195,14 +293,12 @@ fn a_link_that_is_pasted_into_an_open_page_is_taken_and_does_not_stay_in_the_add
 
 #[test]
 fn a_gate_that_hangs_is_noticed_and_noticed_again_when_it_goes_on() {
-    let home = Home::new();
-    let gate = home.serve();
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
+    let site = Site::new();
+    let page = site.page(&[], DESKTOP);
     page.see(".empty");
-    gate.signal(Signal::STOP);
+    site.gate.signal(Signal::STOP);
     page.see(".away");
-    gate.signal(Signal::CONT);
+    site.gate.signal(Signal::CONT);
     page.gone(".away");
 }
 

@@ -1,14 +1,9 @@
 // Scrolls up to the first entry, a part of a screen each frame, and says what that took: how often the list moved on, the
-// most entries that one such step made anew and the most that were there, and how long the longest task was. It is told to
-// go on until it is there.
+// most entries that one such step made anew and the most that were there. It is told to go on until it is there.
 (async () => {
   const list = document.querySelector(".said");
   const frame = () => new Promise((done) => requestAnimationFrame(done));
-  const found = (window.scrolled ??= { there: false, steps: 0, made: 0, most: 0, longest: 0 });
-  const tasks = new PerformanceObserver((seen) => {
-    for (const { duration } of seen.getEntries()) found.longest = Math.max(found.longest, duration);
-  });
-  tasks.observe({ type: "longtask" });
+  const found = (window.scrolled ??= { there: false, steps: 0, made: 0, most: 0 });
   const changes = new MutationObserver((seen) => {
     found.steps += 1;
     found.made = Math.max(found.made, seen.reduce((sum, { addedNodes }) => sum + addedNodes.length, 0));
@@ -23,7 +18,6 @@
   }
   await frame();
   changes.disconnect();
-  tasks.disconnect();
   if (found.there) delete window.scrolled;
   return found;
 })();

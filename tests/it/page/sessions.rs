@@ -1,5 +1,6 @@
 //! Sessions on the page: what they say and do as it happens, what can be done to them, and conversations that go on.
 
+use super::site::Site;
 use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
 use crate::run::api::serve;
@@ -46,12 +47,10 @@ fn what_the_agent_says_comes_as_it_is_said_and_calls_are_folded_with_their_resul
 
 #[test]
 fn a_session_is_paused_changed_and_ended_and_goes_on_in_another() {
-    let home = Home::new();
     let model = Model::start(vec![Rule::on_text("first").say("one"), Rule::on_text("again").say("two")]);
-    let gate = serve(&home, &model, "");
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &["start"], DESKTOP);
-    let session = gate.post("/api/v1/sessions", &json!({"prompt": "first", "label": "held"})).expect(201).json();
+    let site = Site::with(&model);
+    let page = site.page(&["start"], DESKTOP);
+    let session = site.gate.post("/api/v1/sessions", &json!({"prompt": "first", "label": "held"})).expect(201).json();
     let path = format!("/api/v1/sessions/{}", session["id"].as_str().unwrap());
     page.click(".session");
     page.see_text(".said .text", "one");
@@ -59,8 +58,9 @@ fn a_session_is_paused_changed_and_ended_and_goes_on_in_another() {
     page.see_text(".head .warning", "Paused by owner");
     page.click("[data-action=goOn]");
     page.see("[data-action=pause]");
-    page.choose(".tools select", "plan");
-    until("the mode", || (gate.get(&path).expect(200).json()["mode"] == "plan").then_some(()));
+    page.click("[data-action=about]");
+    page.choose(".rest select", "plan");
+    until("the mode", || (site.gate.get(&path).expect(200).json()["mode"] == "plan").then_some(()));
     page.click("[data-action=end]");
     page.see_text(".head .badge", "ended");
     page.click("[data-action=continue]");
@@ -75,14 +75,91 @@ fn a_session_is_paused_changed_and_ended_and_goes_on_in_another() {
 }
 
 #[test]
+fn sessions_of_one_folder_are_told_apart_by_what_they_are_about_and_what_was_said_last() {
+    let model = Model::start(vec![
+        Rule::on_text("apples").say("There are seven."),
+        Rule::on_text("and pears").say("There are none."),
+        Rule::on_text("pears").call("Bash", json!({"command": "ls pears"})).once(),
+    ]);
+    let site = Site::with(&model);
+    let page = site.page(&["start"], DESKTOP);
+    site.gate.post("/api/v1/sessions", &json!({"prompt": "count the apples"})).expect(201);
+    site.gate.post("/api/v1/sessions", &json!({"prompt": "count the pears"})).expect(201);
+    for (title, last) in [("count the apples", "There are seven."), ("count the pears", "Bash: ls pears")] {
+        page.see_text(&format!(".session:has-text(\"{title}\") .last"), last);
+    }
+    page.click(".session:has-text(\"apples\")");
+    page.see_text(".head .name", "count the apples");
+    let sender = site.home.token_for("ci", "sender");
+    let told = site.gate.get_as(&sender, "/api/v1/sessions?words=true").expect(200);
+    assert!(
+        told.json().as_array().unwrap().len() == 2 && !told.text().contains("apples"),
+        "who only talks does not read along"
+    );
+    let reviewer = site.home.token_for("rita", "reviewer");
+    assert!(site.gate.get_as(&reviewer, "/api/v1/sessions?words=true").expect(200).text().contains("count the apples"));
+    let listed = site.home.run(&["session", "list"]).ok().stdout;
+    assert!(listed.contains("count the apples"), "{listed}");
+    assert_eq!(page.problems(), [""; 0]);
+}
+
+#[test]
+fn a_message_whose_turn_was_interrupted_does_not_run_again_when_the_session_is_continued() {
+    let latch = Latch::new();
+    let model = Model::start(vec![
+        Rule::on_text("the branches").say("never").held_by(&latch).once(),
+        Rule::on_text("first").say("one"),
+    ]);
+    let site = Site::with(&model);
+    let page = site.page(&["start"], DESKTOP);
+    site.gate.post("/api/v1/sessions", &json!({"prompt": "first"})).expect(201);
+    page.click(".session");
+    page.see_text(".said .text", "one");
+    page.fill(".composer textarea", "delete the branches");
+    page.press("Enter");
+    model.wait_for_turn("delete the branches");
+    page.click(".composer [data-action=interrupt]");
+    page.see_text(".head .badge", "idle");
+    page.see_text(".said .event .who", "seen");
+    page.click("[data-action=about]");
+    page.click("[data-action=end]");
+    page.see_text(".head .badge", "ended");
+    page.click("[data-action=continue]");
+    page.see_text(".head .badge", "idle");
+    let event = &site.gate.get("/api/v1/events").json()[0];
+    assert_eq!((&event["state"], &event["redelivered"]), (&json!("seen"), &json!(false)), "{event}");
+}
+
+#[test]
+fn a_gate_that_is_away_when_a_session_is_started_is_said_once_and_the_list_comes_when_it_is_back() {
+    let home = Home::new();
+    let model = Model::start(vec![Rule::on_text("colours").say("Red and blue.")]);
+    Claude::headless(&home, &model, "name two colours", &json!({"mcpServers": {}}), &[]).wait().ok();
+    let gate = serve(&home, &model, "");
+    let port = gate.port();
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["start"], DESKTOP);
+    page.see(".empty");
+    gate.kill_9();
+    page.see(".away");
+    page.click("a.primary");
+    page.fill("textarea", "go");
+    page.click("[data-action=start]");
+    page.see_text(".notice", "cannot be reached");
+    let said = page.text("main").matches("That did not work").count() + page.text("main").matches("cannot be").count();
+    assert_eq!(said, 1, "{}", page.text("main"));
+    let _gate = home.serve_with(&["--listen", &format!("127.0.0.1:{port}")]);
+    page.see_text(".conversations", "name two colours");
+}
+
+#[test]
 fn a_conversation_of_a_terminal_goes_on_on_the_page() {
     let home = Home::new();
     let model = Model::start(vec![Rule::on_text("colours").say("Red and blue."), Rule::on_text("third").say("Green.")]);
     let terminal = Claude::headless(&home, &model, "name two colours", &json!({"mcpServers": {}}), &[]);
     terminal.wait().ok();
-    let gate = serve(&home, &model, "");
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &["start"], DESKTOP);
+    let site = Site::at(home, &model);
+    let page = site.page(&["start"], DESKTOP);
     page.click("a.primary");
     page.see_text(".conversations", "name two colours");
     page.fill("textarea", "and a third?");
@@ -97,9 +174,8 @@ fn a_conversation_of_a_terminal_goes_on_on_the_page() {
 #[test]
 fn what_is_older_is_shown_once_also_the_prompt_that_the_stream_begins_with() {
     const CONVERSATION: &str = "5b3e1c9a-0000-4000-8000-00000000aaaa";
-    let home = Home::new();
-    let gate = home.serve();
-    let folder = home.user().join(".claude/projects/-project");
+    let site = Site::new();
+    let folder = site.home.user().join(".claude/projects/-project");
     std::fs::create_dir_all(&folder).unwrap();
     let mut file = std::fs::File::create(folder.join(format!("{CONVERSATION}.jsonl"))).unwrap();
     let mut write = |kind: &str, id: &str, content: &serde_json::Value| {
@@ -109,13 +185,13 @@ fn what_is_older_is_shown_once_also_the_prompt_that_the_stream_begins_with() {
     };
     write("user", "", &json!("long ago"));
     write("assistant", "m0", &json!([{"type": "text", "text": "Done long ago."}]));
-    let session = StandIn::start_command(&home, StandIn::command_of(&home, &["--label", "api"], CONVERSATION));
-    home.attached(1);
+    let session =
+        StandIn::start_command(&site.home, StandIn::command_of(&site.home, &["--label", "api"], CONVERSATION));
+    site.home.attached(1);
     session.hook("UserPromptSubmit", &json!({"prompt": "make it"}));
     write("user", "", &json!("make it"));
     write("assistant", "m1", &json!([{"type": "text", "text": "I will."}]));
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
+    let page = site.page(&[], DESKTOP);
     page.click(".session");
     page.see_text(".said", "I will.");
     page.see_text(".said", "Done long ago.");

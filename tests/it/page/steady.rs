@@ -1,5 +1,6 @@
 //! What is pressed when a card has just moved answers nothing: whoever pressed meant the card that was there before.
 
+use super::site::Site;
 use crate::support::browser::{Browser, DESKTOP, Page, Screen};
 use crate::support::gate::Gate;
 use crate::support::home::Home;
@@ -56,11 +57,9 @@ fn a_tap_that_was_meant_for_the_card_before_answers_nothing() {
 
 #[test]
 fn a_letter_answers_the_first_card_alone_and_only_one_that_is_in_sight() {
-    let home = Home::new();
-    let gate = home.serve();
-    let session = StandIn::start(&home, &["--label", "api"]);
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], PHONE);
+    let site = Site::new();
+    let session = site.session();
+    let page = site.page(&[], PHONE);
     page.see(".session");
     page.run("document.body.style.paddingBottom = '3000px'");
     session.ask("abcde", "Bash", "Make x", "touch x");
@@ -70,8 +69,8 @@ fn a_letter_answers_the_first_card_alone_and_only_one_that_is_in_sight() {
     until("the card is out of sight", || (page.run(is_in_sight) == false).then_some(()));
     page.press("a");
     until("the card is in sight", || (page.run(is_in_sight) == true).then_some(()));
-    assert_eq!(home.records("answered").len(), 0, "nobody could see what was asked");
+    assert_eq!(site.home.records("answered").len(), 0, "nobody could see what was asked");
     page.see("[data-action=deny]:not([aria-disabled])");
     page.press("d");
-    until("the answer", || (answered(&home) == ["deny"]).then_some(()));
+    until("the answer", || (answered(&site.home) == ["deny"]).then_some(()));
 }

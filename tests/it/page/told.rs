@@ -1,8 +1,8 @@
 //! What someone is told who does not look: the title, notifications, and what is quiet.
 
+use super::site::Site;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
-use crate::run::api::serve;
 use crate::support::browser::{Browser, DESKTOP};
 use crate::support::home::Home;
 use crate::support::push::PushPeer;
@@ -25,6 +25,7 @@ fn who_does_not_look_is_told_once_of_a_prompt_and_of_an_end_unless_it_is_quiet()
     let browser = Browser::start(&home);
     let page = browser.linked("a", &gate, &[], DESKTOP);
     page.click(".session:has-text(\"web\")");
+    page.click("[data-action=about]");
     page.click(".check input");
     page.run(NOBODY_LOOKS);
     session.ask("abcde", "Bash", "Make x", "touch x");
@@ -46,7 +47,6 @@ const QUIET: &str = "new Promise((resolve) => { const opening = indexedDB.open('
 
 #[test]
 fn a_push_shows_what_waits_and_only_what_is_simple_has_buttons() {
-    let home = Home::new();
     let model = Model::start(vec![
         Rule::on_text("simple").call("Bash", json!({"command": "touch made.txt", "description": "d"})).once(),
         Rule::on_text("force")
@@ -55,20 +55,27 @@ fn a_push_shows_what_waits_and_only_what_is_simple_has_buttons() {
         Rule::on_text("long")
             .call("Bash", json!({"command": format!("touch {}", "x ".repeat(150)), "description": "d"}))
             .once(),
+        Rule::on_text("lines")
+            .call("Bash", json!({"command": "touch a\u{202e}b\n\n\ntouch deployed", "description": "d"}))
+            .once(),
+        Rule::on_text("sandbox")
+            .call("Bash", json!({"command": "touch b", "dangerouslyDisableSandbox": true, "description": "d"}))
+            .once(),
     ]);
-    let gate = serve(&home, &model, "");
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
+    let site = Site::with(&model);
+    let page = site.page(&[], DESKTOP);
     page.grant("notifications");
-    for (label, prompt) in [("one", "simple"), ("two", "force"), ("three", "long")] {
-        gate.post("/api/v1/sessions", &json!({"prompt": prompt, "label": label})).expect(201);
+    for (label, prompt) in
+        [("one", "simple"), ("two", "force"), ("three", "long"), ("four", "lines"), ("five", "sandbox")]
+    {
+        site.gate.post("/api/v1/sessions", &json!({"prompt": prompt, "label": label})).expect(201);
     }
-    until("three prompts", || (page.count(".prompt") == 3).then_some(()));
+    until("five prompts", || (page.count(".prompt") == 5).then_some(()));
     page.push("{\"waiting\":1}");
     let mut shown = json!(null);
-    until("three notifications", || {
+    until("five notifications", || {
         shown = page.notifications();
-        (shown.as_array().unwrap().len() == 3).then_some(())
+        (shown.as_array().unwrap().len() == 5).then_some(())
     });
     let line = |start: &str| {
         let lines = shown.as_array().unwrap().iter().map(|line| line.as_str().unwrap());
@@ -77,16 +84,19 @@ fn a_push_shows_what_waits_and_only_what_is_simple_has_buttons() {
     assert!(line("one asks").contains("touch made.txt") && line("one asks").ends_with("| allow,deny"), "{shown}");
     assert!(line("two asks").contains("high risk") && line("two asks").ends_with("| "), "{shown}");
     assert!(line("three asks").ends_with("| "), "{shown}");
+    assert!(line("four asks").contains("a⟨U+202E⟩b") && line("four asks").ends_with("| "), "{shown}");
+    assert!(line("five asks").ends_with("| "), "{shown}");
     // What is quiet on this device is not shown with the rest.
     page.click(".session:has-text(\"one\")");
+    page.click("[data-action=about]");
     page.click(".check input");
     until("the worker to know", || (page.run(QUIET) == json!(["one"])).then_some(()));
     page.push("{\"waiting\":2}");
-    until("two notifications", || {
+    until("four notifications more", || {
         shown = page.notifications();
-        (shown.as_array().unwrap().len() == 5).then_some(())
+        (shown.as_array().unwrap().len() == 9).then_some(())
     });
-    let again = &shown.as_array().unwrap()[3..];
+    let again = &shown.as_array().unwrap()[5..];
     assert!(again.iter().all(|line| !line.as_str().unwrap().starts_with("one asks")), "{shown}");
 }
 
@@ -144,7 +154,7 @@ fn a_page_that_nobody_sees_is_told_by_push_and_its_worker_shows_the_prompt() {
     page.push(&peer.pushed(&subscription)[1]);
     until("the next notification", || (page.notifications().as_array()?.len() == 2).then_some(()));
     let shown = page.notifications();
-    assert!(shown[0].as_str().unwrap().starts_with("api asks | Bash: touch x\n"), "{shown}");
-    assert!(shown[1].as_str().unwrap().starts_with("api asks | Bash: touch y\n"), "{shown}: not what is answered");
+    assert!(shown[0].as_str().unwrap().contains("Bash: touch x |"), "{shown}");
+    assert!(shown[1].as_str().unwrap().contains("Bash: touch y |"), "{shown}: not what is answered");
     assert_eq!(page.problems(), [""; 0]);
 }

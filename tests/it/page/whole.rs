@@ -1,7 +1,7 @@
 //! What is out of sight on a prompt's card is said, and is not allowed by one press; nor is anything allowed twice.
 
-use crate::run::api::serve;
-use crate::support::browser::{Browser, CHINESE_PHONE, DESKTOP, Page, Screen};
+use super::site::Site;
+use crate::support::browser::{CHINESE_PHONE, DESKTOP, Page, Screen};
 use crate::support::driven::shell;
 use crate::support::home::Home;
 use crate::support::http::Request;
@@ -29,67 +29,61 @@ fn is_made(home: &Home, name: &str) {
 
 #[test]
 fn the_end_of_a_long_command_is_opened_scrolled_to_or_knowingly_not_looked_at() {
-    let home = Home::new();
     let model = shell(&[&long("one.txt"), &long("two.txt"), &long("three.txt")]);
-    let gate = serve(&home, &model, "");
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], Screen { locale: "en-US", ..CHINESE_PHONE });
-    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    let site = Site::with(&model);
+    let page = site.page(&[], Screen { locale: "en-US", ..CHINESE_PHONE });
+    site.go();
     page.see_text(".prompt .below", "more lines below");
     assert_eq!(page.barriers(), [""; 0]);
-    is_not_allowed_at_once(&page, &home, "You have not looked at all of it");
+    is_not_allowed_at_once(&page, &site.home, "You have not looked at all of it");
     page.click(".step [data-action=cancel]");
     page.click(".below [data-action=showAll]");
     page.gone(".prompt .below");
     let is_whole = "(() => { const box = document.activeElement; return box.matches('.prompt .code') && box.scrollHeight <= box.clientHeight + 2 })()";
     assert_eq!(page.run(is_whole), true, "the box is open and has the focus");
     page.click("[data-action=allowOnce]");
-    is_made(&home, "one.txt");
+    is_made(&site.home, "one.txt");
 
     page.see_text(".prompt .code", "two.txt");
     page.see(".prompt .below");
-    is_not_allowed_at_once(&page, &home, "more lines below");
+    is_not_allowed_at_once(&page, &site.home, "more lines below");
     page.run("document.querySelector('.prompt .code').focus()");
     page.press("End");
     page.gone(".prompt .below");
     page.click("[data-action=allowOnce]");
-    is_made(&home, "two.txt");
+    is_made(&site.home, "two.txt");
 
     page.see_text(".prompt .code", "three.txt");
-    is_not_allowed_at_once(&page, &home, "more lines below");
+    is_not_allowed_at_once(&page, &site.home, "more lines below");
     page.click("[data-action=allowUnseen]");
-    is_made(&home, "three.txt");
+    is_made(&site.home, "three.txt");
     assert_eq!(page.problems(), [""; 0]);
 }
 
 #[test]
 fn what_is_out_of_sight_is_said_in_chinese_and_a_short_command_says_nothing() {
-    let home = Home::new();
     let model = shell(&[&long("one.txt"), "touch two.txt"]);
-    let gate = serve(&home, &model, "");
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], CHINESE_PHONE);
-    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    let site = Site::with(&model);
+    let page = site.page(&[], CHINESE_PHONE);
+    site.go();
     page.see_text(".prompt .below", "下面还有");
-    is_not_allowed_at_once(&page, &home, "你还没有看完全部内容");
+    is_not_allowed_at_once(&page, &site.home, "你还没有看完全部内容");
     page.click(".step [data-action=showAll]");
     page.click("[data-action=allowOnce]");
-    is_made(&home, "one.txt");
+    is_made(&site.home, "one.txt");
     page.see_text(".prompt .code", "touch two.txt");
     page.gone(".prompt .below");
     page.click("[data-action=allowOnce]");
-    is_made(&home, "two.txt");
+    is_made(&site.home, "two.txt");
 }
 
 #[test]
 fn whoever_allowed_cannot_allow_again_and_is_told_how_many_more_must() {
-    let home = Home::new();
     let model = shell(&["touch made.txt"]);
-    let gate = serve(&home, &model, "");
-    std::fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(touch *)\"\nquorum = 2\n").unwrap();
-    let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], DESKTOP);
-    gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
+    let site = Site::with(&model);
+    std::fs::write(site.home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(touch *)\"\nquorum = 2\n").unwrap();
+    let page = site.page(&[], DESKTOP);
+    site.go();
     page.see(".prompt");
     page.click("[data-action=allowOnce]");
     page.see_text(".prompt .notice", "You allowed it; 1 more must.");
@@ -97,10 +91,10 @@ fn whoever_allowed_cannot_allow_again_and_is_told_how_many_more_must() {
     page.see_text(".prompt .notice", "You allowed it; 1 more must.");
     page.see("[data-action=allowOnce]:disabled");
     page.see("[data-action=deny]:enabled");
-    let rae = home.token_for("rae", "reviewer");
-    let ask = gate.only_ask();
-    gate.verdict_as(&rae, ask["code"].as_str().unwrap(), &json!({"behavior": "allow"})).expect(200);
-    is_made(&home, "made.txt");
+    let rae = site.home.token_for("rae", "reviewer");
+    let ask = site.gate.only_ask();
+    site.gate.verdict_as(&rae, ask["code"].as_str().unwrap(), &json!({"behavior": "allow"})).expect(200);
+    is_made(&site.home, "made.txt");
 }
 
 #[test]

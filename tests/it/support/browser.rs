@@ -206,6 +206,19 @@ impl Page<'_> {
         self.tell("memory", json!({}))
     }
 
+    /// Writes down from here on what the page's main thread does, until [`Page::traced`].
+    #[track_caller]
+    pub(crate) fn trace(&self) {
+        self.tell("trace", json!({}));
+    }
+
+    /// How many tasks the page's main thread had since [`Page::trace`], and how long the longest took, in milliseconds: by
+    /// the clock, and by the processor.
+    #[track_caller]
+    pub(crate) fn traced(&self) -> Value {
+        self.tell("traced", json!({}))
+    }
+
     /// A picture: of the whole page, or of what a screen shows of it.
     #[track_caller]
     pub(crate) fn shot(&self, path: &Path, whole: bool) {

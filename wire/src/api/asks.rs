@@ -1,7 +1,7 @@
 //! Prompts and verdicts, as the API tells and takes them.
 
 use portcullis_core::policy::{Risk, risk_in_words};
-use portcullis_core::{Ask, AskLife, Behavior, Label, Offer, Text, Verdict};
+use portcullis_core::{Ask, AskLife, Behavior, Label, Offer, Text, Verdict, by_whom};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -145,6 +145,9 @@ pub struct VerdictView {
     pub by: String,
     /// Through which door.
     pub via: String,
+    /// What the device is called that it was said on, where it was a linked one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
     /// When it was said.
     pub at: u64,
     /// In the person's own words.
@@ -299,15 +302,21 @@ impl AskView {
 }
 
 impl VerdictView {
+    /// `ann over http`, `ann on "Phone"`.
+    pub fn by_whom(&self) -> String {
+        by_whom(&self.by, &self.via, self.device.as_deref())
+    }
+
     pub fn of(ask: &Ask, life: &AskLife) -> Option<Self> {
         let AskLife::Answered { verdict, carried, outcome, .. } = life else { return None };
-        let Verdict { ruling, by, via, at, idempotency_key: _ } = &**verdict;
+        let Verdict { ruling, by, via, device, at, idempotency_key: _ } = &**verdict;
         Some(Self {
             ask: ask.id.to_string(),
             code: ask.code.to_string(),
             behavior: ruling.behavior.name().to_owned(),
             by: by.clone(),
             via: via.name().to_owned(),
+            device: device.clone(),
             at: at.0,
             why: ruling.why.clone(),
             scope: ruling.scope.name().to_owned(),

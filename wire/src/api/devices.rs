@@ -66,6 +66,9 @@ pub struct NewDevice {
 #[derive(Debug, Serialize, Deserialize, ToSchema)]
 pub struct MadeDevice {
     pub id: String,
+    /// What it is called: as it wanted, with a number where another device has that name.
+    #[serde(default)]
+    pub name: String,
     /// Told this once.
     pub key: String,
 }

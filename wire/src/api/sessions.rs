@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::hooks::HOOKS_VERSION;
+use crate::stream::ConversationWords;
 
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct SessionView {
@@ -54,6 +55,12 @@ pub struct SessionView {
     pub waiting: usize,
     /// Prompts it has open.
     pub asks: usize,
+    /// What its conversation is called, or its first words: told where `words` are asked for, and there is a transcript.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// What its agent said or did last: told where `words` are asked for, and there is a transcript.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_words: Option<String>,
 }
 
 /// The text from outside that is before a session's model.
@@ -147,7 +154,14 @@ impl SessionView {
             orders: session.orders.iter().map(OrderView::from).collect(),
             waiting,
             asks,
+            title: None,
+            last_words: None,
         }
+    }
+
+    /// The same session, with what its transcript tells.
+    pub fn with_words(self, words: ConversationWords) -> Self {
+        Self { title: words.title, last_words: words.last, ..self }
     }
 }
 

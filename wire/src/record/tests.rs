@@ -62,7 +62,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         origin: Some(portcullis_core::ConversationOrigin::Forked),
     };
     let ruling = Ruling { why: Some("fine".into()), ..Ruling::plain(Behavior::Allow) };
-    let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, at: AT, idempotency_key: None };
+    let verdict = Verdict { ruling, by: "ann".into(), via: Via::Socket, device: None, at: AT, idempotency_key: None };
     let edited = Verdict {
         ruling: Ruling {
             scope: Scope::Always,
@@ -70,6 +70,8 @@ pub(crate) fn every_record() -> Vec<Record> {
             ..Ruling::plain(Behavior::Allow)
         },
         idempotency_key: Some(IdempotencyKey { key: "k".into(), digest: [4; 32] }),
+        via: Via::Device,
+        device: Some("Phone".into()),
         ..verdict.clone()
     };
     let plain = Verdict {

@@ -196,7 +196,10 @@ routes! {
     }
 
     ListSessions Get "/api/v1/sessions" TALK "The sessions" {
-        outside: true, params: &[query("all", "boolean", "also the latest that have ended")],
+        outside: true, params: &[
+            query("all", "boolean", "also the latest that have ended"),
+            query("words", "boolean", "also what each is about, and what its agent said last; for those who may review or admin"),
+        ],
         response: lists::<SessionView>(), errors: &[Kind::BadRequest],
     }
     ShowSession Get "/api/v1/sessions/{id}" TALK "One session" {
@@ -271,8 +274,11 @@ routes! {
     }
 
     ListAsks Get "/api/v1/asks" REVIEW "Open and recently settled prompts, newest last" {
-        outside: true, params: &[query("state", "string", "open, unconfirmed, answered, withdrawn or expired")],
-        response: lists::<AskView>(), errors: &[Kind::BadRequest],
+        outside: true, params: &[
+            query("state", "string", "open, unconfirmed, answered, withdrawn or expired"), SESSION,
+            query("limit", "integer", "at most so many, the newest"),
+        ],
+        response: lists::<AskView>(), errors: &[Kind::BadRequest, Kind::NoSuchSession],
     }
     ShowAsk Get "/api/v1/asks/{ask}" REVIEW "One prompt, by its id or its code" {
         outside: true, response: gives::<AskView>(), errors: &[Kind::NoSuchAsk],

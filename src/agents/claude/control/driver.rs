@@ -239,7 +239,11 @@ impl Driver {
                 self.inbox.put(frame);
                 self.feed();
             }
-            Delivery::Verdict { ask, ruling, .. } => self.gatekeeper.verdict(ask, *ruling),
+            Delivery::Verdict { ask, ruling, .. } => {
+                // Whoever denies and stops the turn wants nothing more of what it was about.
+                self.interrupted |= ruling.interrupt && self.is_busy;
+                self.gatekeeper.verdict(ask, *ruling);
+            }
             Delivery::Closed { ask, .. } => self.gatekeeper.closed(ask),
             Delivery::Order { id, order } => self.ordered(id, order),
             Delivery::Outside { sender } => self.gatekeeper.outside().restore(sender),

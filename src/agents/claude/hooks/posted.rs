@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use portcullis_core::{Goodbye, Label, SessionAbout, SessionId, TokenScope};
+use portcullis_core::{Actor, Goodbye, Label, SessionAbout, SessionId};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::hooks::{HookCall, HookEvent};
 use tokio::sync::Notify;
@@ -35,6 +35,8 @@ pub(crate) struct PostedHooks {
 struct PostedSession {
     hooks: Arc<HookSession>,
     label: Label,
+    /// Whose token opened it: nobody else speaks for it, is told what waits for it, or ends it.
+    person: String,
     called: Notify,
     /// It has said that it ends.
     ended: CancellationToken,
@@ -62,17 +64,17 @@ impl PostedHooks {
         Arc::new(Self { connect, settings, judge, sessions: Mutex::default() })
     }
 
-    /// Answers one hook for a session within the scope.
+    /// Answers one hook of a session that the actor opened.
     pub(crate) async fn call(
         self: Arc<Self>,
         call: HookCall,
-        scope: &TokenScope,
+        actor: &Actor,
         cancelled: &CancellationToken,
     ) -> Result<PostedAnswer, Fault> {
         let Some(name) = call.session_id.clone().filter(|name| name.len() <= 128) else {
             return Err(Fault::new(Kind::BadRequest, "session_id is missing"));
         };
-        let session = self.session(&name, &call, scope)?;
+        let session = self.session(&name, &call, actor)?;
         session.called.notify_one();
         let ends = call.event == HookEvent::SessionEnd;
         // Only a command can wake a session.
@@ -87,21 +89,24 @@ impl PostedHooks {
         Ok(PostedAnswer { answer, session })
     }
 
-    fn session(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<PostedSession>, Fault> {
+    fn session(self: &Arc<Self>, name: &str, call: &HookCall, actor: &Actor) -> Result<Arc<PostedSession>, Fault> {
         let known = locked(&self.sessions).get(name).cloned();
         let session = match known {
             Some(session) => session,
-            None => self.attach(name, call, scope)?,
+            None => self.attach(name, call, actor)?,
         };
-        if !scope.covers(&session.label) {
+        if session.person != actor.name {
+            return Err(Fault::new(Kind::Forbidden, "this session posts its hooks with the token of another person"));
+        }
+        if !actor.scope.covers(&session.label) {
             return Err(Fault::new(Kind::Forbidden, "this token is not for sessions of this label"));
         }
         Ok(session)
     }
 
-    fn attach(self: &Arc<Self>, name: &str, call: &HookCall, scope: &TokenScope) -> Result<Arc<PostedSession>, Fault> {
+    fn attach(self: &Arc<Self>, name: &str, call: &HookCall, actor: &Actor) -> Result<Arc<PostedSession>, Fault> {
         let about = about(name, call);
-        if !scope.covers(&about.label) {
+        if !actor.scope.covers(&about.label) {
             return Err(Fault::new(Kind::Forbidden, "this token is not for sessions of this label"));
         }
         let judge = (self.judge)(&about).ok_or_else(|| Fault::new(Kind::Internal, "the rules cannot be found"))?;
@@ -119,7 +124,8 @@ impl PostedHooks {
         let hooks = HookSession::new(handle.clone(), self.settings.clone(), judge);
         hooks.note_installed(false);
         hooks.mark_attended();
-        let session = Arc::new(PostedSession { hooks, label, called: Notify::new(), ended: CancellationToken::new() });
+        let (person, ended) = (actor.name.clone(), CancellationToken::new());
+        let session = Arc::new(PostedSession { hooks, label, person, called: Notify::new(), ended });
         sessions.insert(name.to_owned(), Arc::clone(&session));
         tokio::spawn(Arc::clone(self).hold(name.to_owned(), Arc::clone(&session), handle, deliveries));
         Ok(session)

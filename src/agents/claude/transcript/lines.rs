@@ -3,7 +3,7 @@
 use chrono::DateTime;
 use portcullis_wire::control::{Block, Message};
 use portcullis_wire::envelope::event_in;
-use portcullis_wire::stream::{EntryKind, content_in_words};
+use portcullis_wire::stream::{EntryKind, TurnEnd, content_in_words};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -67,10 +67,14 @@ pub(super) fn moment(timestamp: &str) -> Option<u64> {
     u64::try_from(DateTime::parse_from_rfc3339(timestamp).ok()?.timestamp_millis()).ok()
 }
 
+/// How the client writes down that a turn was interrupted, in the user's place.
+const INTERRUPTED: &str = "[Request interrupted by user";
+
 /// Words of the user, or an event that was put before the model in their place.
 fn spoken(text: &str) -> EntryKind {
     match event_in(text) {
         Some((event, chat, sender)) => EntryKind::Event { event, sender, chat },
+        None if text.starts_with(INTERRUPTED) => EntryKind::Turn { ended: TurnEnd::Interrupted, why: None },
         None => EntryKind::User { text: text.to_owned(), by: None },
     }
 }
@@ -95,6 +99,11 @@ mod tests {
         let said = json!({"type": "assistant", "message": {"id": "m", "content": [{"type": "text", "text": "a"},
             {"type": "tool_use", "id": "t", "name": "Bash", "input": {}}]}});
         assert_eq!(read(&said).unwrap().entries.len(), 2);
+        let interrupted = json!({"type": "user", "message": {"content": [{"type": "text", "text": "[Request interrupted by user for tool use]"}]}});
+        assert!(matches!(
+            read(&interrupted).unwrap().entries[..],
+            [EntryKind::Turn { ended: TurnEnd::Interrupted, .. }]
+        ));
         for nothing in [
             json!({"type": "summary", "summary": "x"}),
             json!({"type": "user", "isMeta": true, "message": {"content": "hi"}}),

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use portcullis_core::excerpt;
 use portcullis_wire::control::{Block, Message};
-use portcullis_wire::envelope::event_in;
-use portcullis_wire::stream::ConversationView;
+use portcullis_wire::envelope::{event_in, words_in};
+use portcullis_wire::preview::preview;
+use portcullis_wire::stream::{ConversationView, ConversationWords};
 use portcullis_wire::text::masked_start;
 use serde::Deserialize;
 
@@ -26,6 +27,8 @@ const READ: u64 = 64 << 10;
 const LONGEST_START: u64 = 64 << 20;
 /// Bytes of a title.
 const LONGEST_TITLE: usize = 120;
+/// Bytes of what was said last.
+const LONGEST_LAST: usize = 240;
 
 impl Transcripts {
     /// The newest conversations in folders that are wanted, newest first.
@@ -42,6 +45,13 @@ impl Transcripts {
         let mut lines = start.split(b'\n').map_while(Result::ok);
         let cwd = |line: Vec<u8>| serde_json::from_slice::<FactLine>(&line).ok()?.cwd;
         lines.find_map(cwd).map(PathBuf::from)
+    }
+
+    /// What the conversation with this id is about, and what its agent said or did last.
+    pub(crate) fn words(&self, conversation: &str) -> Option<ConversationWords> {
+        let facts = Facts::of(&self.open(conversation)?)?;
+        let last = facts.last.as_deref().map(|last| one_line(last, LONGEST_LAST));
+        Some(ConversationWords { title: facts.title(), last })
     }
 
     fn files(&self) -> Vec<Found> {
@@ -72,24 +82,14 @@ impl Found {
 
     /// None where nobody has said anything in it.
     fn view(&self) -> Option<ConversationView> {
-        let file = open_own(&self.path)?;
-        let length = file.metadata().ok()?.len();
-        let mut facts = Facts::default();
-        let start = piece(&file, 0, length.min(READ));
-        for line in start.split(|byte| *byte == b'\n') {
-            facts.note(line);
-        }
-        if length > READ {
-            let end = piece(&file, (length - READ).max(READ), length);
-            // The first is the end of a line, and cannot be read.
-            for line in end.split(|byte| *byte == b'\n') {
-                facts.note(line);
-            }
-        }
-        let title = facts.title.or(facts.first_words)?;
-        let title = masked_start(&title.split_whitespace().collect::<Vec<_>>().join(" "), LONGEST_TITLE);
+        let facts = Facts::of(&open_own(&self.path)?)?;
+        let title = facts.title()?;
         Some(ConversationView { id: self.id.clone(), title, folder: facts.folder?, at: self.at, session: None })
     }
+}
+
+fn one_line(text: &str, longest: usize) -> String {
+    masked_start(&text.split_whitespace().collect::<Vec<_>>().join(" "), longest)
 }
 
 fn piece(file: &File, from: u64, to: u64) -> Vec<u8> {
@@ -107,6 +107,8 @@ struct Facts {
     /// As the user or the client has named it; the last counts.
     title: Option<String>,
     first_words: Option<String>,
+    /// What the agent said or did last.
+    last: Option<String>,
 }
 
 #[derive(Deserialize, Default)]
@@ -121,18 +123,57 @@ struct FactLine {
 }
 
 impl Facts {
+    /// By its beginning and its end.
+    fn of(file: &File) -> Option<Self> {
+        let length = file.metadata().ok()?.len();
+        let mut facts = Self::default();
+        let start = piece(file, 0, length.min(READ));
+        for line in start.split(|byte| *byte == b'\n') {
+            facts.note(line);
+        }
+        if length > READ {
+            let end = piece(file, (length - READ).max(READ), length);
+            // The first is the end of a line, and cannot be read.
+            for line in end.split(|byte| *byte == b'\n') {
+                facts.note(line);
+            }
+        }
+        Some(facts)
+    }
+
+    fn title(&self) -> Option<String> {
+        self.title.as_ref().or(self.first_words.as_ref()).map(|title| one_line(title, LONGEST_TITLE))
+    }
+
     fn note(&mut self, line: &[u8]) {
         let Ok(about) = serde_json::from_slice::<FactLine>(line) else { return };
         self.folder = self.folder.take().or(about.cwd);
         self.title = about.custom_title.or(about.ai_title).or(about.summary).or_else(|| self.title.take());
-        if self.first_words.is_none() && !about.is_meta && !about.is_sidechain {
-            let message: Message = serde_json::from_slice(line).unwrap_or_default();
+        if about.is_meta || about.is_sidechain {
+            return;
+        }
+        let message: Message = serde_json::from_slice(line).unwrap_or_default();
+        if self.first_words.is_none() {
             self.first_words = first_words(&message);
         }
+        self.last = last_words(&message).or_else(|| self.last.take());
     }
 }
 
-/// What a person said; an event says who sent it, and a command of the client is no title.
+/// What the agent says in a message, or the call that it makes there.
+fn last_words(message: &Message) -> Option<String> {
+    if message.kind != "assistant" || message.is_synthetic() {
+        return None;
+    }
+    let words = message.blocks().into_iter().rev().find_map(|block| match block {
+        Block::Text(text) => Some(text.to_owned()).filter(|text| !text.trim().is_empty()),
+        Block::ToolUse { name, input, .. } => Some(format!("{name}: {}", preview(name, input))),
+        Block::ToolResult { .. } => None,
+    });
+    words.map(|words| excerpt(&words, Some(4 * LONGEST_LAST)).0.to_owned())
+}
+
+/// What a person said, also by an event; a command of the client is no title.
 fn first_words(message: &Message) -> Option<String> {
     let blocks = message.blocks();
     let text = blocks.iter().find_map(|block| match block {
@@ -140,7 +181,10 @@ fn first_words(message: &Message) -> Option<String> {
         _ => None,
     })?;
     match event_in(text) {
-        Some((_, _, sender)) => Some(format!("a message from {sender}")),
+        Some((_, _, sender)) => match words_in(text).filter(|words| !words.trim().is_empty()) {
+            Some(words) => Some(excerpt(words, Some(4 * LONGEST_TITLE)).0.to_owned()),
+            None => Some(format!("a message from {sender}")),
+        },
         None if text.trim_start().starts_with('<') || text.trim().is_empty() => None,
         None => Some(excerpt(text, Some(4 * LONGEST_TITLE)).0.to_owned()),
     }
@@ -186,7 +230,8 @@ mod tests {
         write(home.path(), &format!("{}.jsonl", id(102)), &named);
         let titled = [&named[..], &[json!({"type": "ai-title", "aiTitle": "A better name"})]].concat();
         write(home.path(), &format!("{}.jsonl", id(103)), &titled);
-        let listed = Transcripts::in_folder(home.path()).newest(&|folder| folder == Path::new("/home/ann/api"));
+        let transcripts = Transcripts::in_folder(home.path());
+        let listed = transcripts.newest(&|folder| folder == Path::new("/home/ann/api"));
         let titles: Vec<&str> = listed.iter().map(|view| view.title.as_str()).collect();
         assert_eq!(listed.len(), 50);
         let mut first = titles[..2].to_vec();
@@ -194,5 +239,30 @@ mod tests {
         assert_eq!(first, ["A better name", "first words of many"]);
         assert_eq!(titles[2..5], ["do 59", "do 58", "do 57"]);
         assert_eq!((listed[2].at, listed[2].id.clone()), (59_000, id(59)));
+        let words = transcripts.words(&id(103)).unwrap();
+        assert_eq!((words.title.as_deref(), words.last), (Some("A better name"), None));
+    }
+
+    #[test]
+    fn what_a_conversation_is_about_and_what_was_last_said_or_done_there_is_told_without_secrets() {
+        let home = tempfile::tempdir().unwrap();
+        let event = "A message.\n<channel source=\"portcullis\" event_id=\"01e\" chat_id=\"a\" sender=\"ci\" fence=\"k7\">\nk7\nmain is red\nk7\n</channel>";
+        let agent = |content: Value| json!({"type": "assistant", "message": {"id": "m", "content": content}});
+        let mut lines = vec![said(event, "/home/ann/api"), agent(json!([{"type": "text", "text": "I look\nat it."}]))];
+        let name = format!("{}.jsonl", id(1));
+        write(home.path(), &name, &lines);
+        let words = |transcripts: &Transcripts| transcripts.words(&id(1)).unwrap();
+        let transcripts = Transcripts::in_folder(home.path());
+        let told = words(&transcripts);
+        assert_eq!((told.title.as_deref(), told.last.as_deref()), (Some("main is red"), Some("I look at it.")));
+        let secret = "ghp_0123456789abcdefghijklmnop";
+        let call = json!([{"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": format!("curl -H {secret} x")}}]);
+        lines.push(agent(call));
+        let mut of_another = agent(json!([{"type": "text", "text": "a subagent"}]));
+        of_another["isSidechain"] = true.into();
+        lines.push(of_another);
+        write(home.path(), &name, &lines);
+        assert_eq!(words(&transcripts).last.as_deref(), Some("Bash: curl -H ghp_0123*** x"));
+        assert!(transcripts.words(&id(2)).is_none());
     }
 }

@@ -17,6 +17,8 @@ struct VerdictSkeleton<'a> {
     by: Cow<'a, str>,
     #[serde(with = "as_text")]
     via: Via,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    device: Option<Cow<'a, str>>,
     #[serde(with = "as_text")]
     behavior: Behavior,
     #[serde(default, with = "as_text", skip_serializing_if = "is_once")]
@@ -35,12 +37,13 @@ struct VerdictSkeleton<'a> {
 }
 
 pub(crate) fn serialize<S: Serializer>(ask: &AskId, verdict: &Verdict, serializer: S) -> Result<S::Ok, S::Error> {
-    let Verdict { ruling, by, via, at: _, idempotency_key: key } = verdict;
+    let Verdict { ruling, by, via, device, at: _, idempotency_key: key } = verdict;
     let (idempotency_key, key_digest) = key.as_ref().map(|key| (key.key.as_str().into(), key.digest)).unzip();
     let answered = VerdictSkeleton {
         ask: *ask,
         by: by.into(),
         via: via.clone(),
+        device: device.as_deref().map(Cow::from),
         behavior: ruling.behavior,
         scope: ruling.scope,
         digest: ruling.input.as_ref().map(|edited| edited.digest),
@@ -53,11 +56,13 @@ pub(crate) fn serialize<S: Serializer>(ask: &AskId, verdict: &Verdict, serialize
 }
 
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(AskId, Verdict), D::Error> {
-    let VerdictSkeleton { ask, by, via, behavior, scope, digest, interrupt, mode, idempotency_key, key_digest } =
-        VerdictSkeleton::deserialize(deserializer)?;
+    let skeleton = VerdictSkeleton::deserialize(deserializer)?;
+    let VerdictSkeleton { ask, by, via, device, behavior, scope, digest, interrupt, mode, idempotency_key, key_digest } =
+        skeleton;
+    let device = device.map(Cow::into_owned);
     let input = digest.map(|digest| Edited { text: Text::Erased, digest });
     let idempotency_key =
         idempotency_key.zip(key_digest).map(|(key, digest)| IdempotencyKey { key: key.into_owned(), digest });
     let ruling = Ruling { behavior, scope, why: None, input, interrupt, mode };
-    Ok((ask, Verdict { ruling, by: by.into_owned(), via, at: Moment::default(), idempotency_key }))
+    Ok((ask, Verdict { ruling, by: by.into_owned(), via, device, at: Moment::default(), idempotency_key }))
 }

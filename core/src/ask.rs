@@ -15,9 +15,11 @@ pub enum Source {
     Hook,
     /// The control protocol of a session that we drive.
     Control,
+    /// A tool call of an MCP client, which we carry out ourselves.
+    Gateway,
 }
 
-names!(Source { Channel = "channel", Hook = "hook", Control = "control" });
+names!(Source { Channel = "channel", Hook = "hook", Control = "control", Gateway = "gateway" });
 
 /// An `AskKind` says what the agent asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 pub(crate) mod asks;
 mod connectors;
+mod earlier;
 mod events;
 mod moves;
 mod outside;

@@ -45,7 +45,8 @@ pub use record::{Moves, Record, Subject};
 pub use route::{Address, NoRoute, route};
 pub use secrets::mask;
 pub use session::{
-    ConversationOrigin, Goodbye, Order, OrderOutcome, OutsideText, Presence, Session, SessionAbout, TrackedOrder,
+    ConversationOrigin, GATEWAY, Goodbye, Order, OrderOutcome, OutsideText, Presence, Session, SessionAbout,
+    TrackedOrder,
 };
 pub use shown::{excerpt, is_harmless, neutralise, spelled_out, visible};
 pub use state::{Chat, Connected, DefaultMode, Limits, State};

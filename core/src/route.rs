@@ -20,6 +20,8 @@ pub enum Address {
 pub enum NoRoute {
     UnknownSession(SessionId),
     EndedSession(SessionId),
+    /// An MCP client of the gateway: nobody there reads events.
+    TakesNone(SessionId),
     /// Several sessions fit, and the sender must say which.
     Several(Vec<(SessionId, Label)>),
     /// The sender has to do with these labels only.
@@ -43,6 +45,7 @@ pub fn route(
                     None => Err(NoRoute::EndedSession(*id)),
                 }
             }
+            Some(session) if !session.about.takes_events() => Err(NoRoute::TakesNone(*id)),
             Some(session) => Ok(Some(session.id)),
         },
         Address::Label(label) => {
@@ -74,7 +77,7 @@ fn out_of(scope: &TokenScope) -> NoRoute {
 }
 
 fn one_of<'a>(sessions: impl Iterator<Item = &'a Session>) -> Result<Option<SessionId>, NoRoute> {
-    let fitting: Vec<&Session> = sessions.filter(|session| session.is_present()).collect();
+    let fitting: Vec<&Session> = sessions.filter(|session| session.may_be_given()).collect();
     match fitting.as_slice() {
         [] => Ok(None),
         [only] => Ok(Some(only.id)),

@@ -4,6 +4,9 @@ use crate::event::{Label, Text};
 use crate::ids::{Moment, OrderId, SessionId};
 use crate::names::names;
 
+/// How an MCP client is connected that calls tools through us.
+pub const GATEWAY: &str = "gateway";
+
 /// The description of a session by its process. It may change while the session lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionAbout {
@@ -11,7 +14,7 @@ pub struct SessionAbout {
     pub label: Label,
     /// The user chose the label.
     pub label_chosen: bool,
-    /// How it is connected, for people: `channel`, `hooks`, `run`.
+    /// How it is connected, for people: `channel`, `hooks`, `run`, [`GATEWAY`].
     pub connected_by: String,
     /// The agent's own process.
     pub pid: Option<u32>,
@@ -55,6 +58,11 @@ pub struct OutsideText {
 }
 
 impl SessionAbout {
+    /// Whether there is an agent that events can be given to. An MCP client calls tools, and is told nothing.
+    pub fn takes_events(&self) -> bool {
+        self.connected_by != GATEWAY
+    }
+
     /// A session of which nothing else is known yet.
     pub fn new(label: Label, connected_by: &str) -> Self {
         Self {
@@ -210,6 +218,11 @@ pub struct Session {
 impl Session {
     pub fn is_attached(&self) -> bool {
         self.presence == Presence::Attached
+    }
+
+    /// Whether events may go to it: it is there, and takes them.
+    pub fn may_be_given(&self) -> bool {
+        self.is_present() && self.about.takes_events()
     }
 
     /// Whether the process is attached or expected back.

@@ -1,3 +1,5 @@
 //! Adapters to agents: each translates one agent's protocols, and knows no rules, asks or links.
 
 pub(crate) mod claude;
+pub(crate) mod gateway;
+mod mcp_stdio;

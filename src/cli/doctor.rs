@@ -8,6 +8,7 @@ mod gate;
 mod hooks;
 mod mode;
 mod rules;
+mod servers;
 mod works;
 
 use std::process::ExitCode;
@@ -40,6 +41,7 @@ impl Doctor {
         findings.extend(rules::look(&paths, &project));
         findings.extend(claude.findings);
         findings.extend(hooks::look(&project, &claude.names));
+        findings.extend(servers::look(&paths, &project));
         findings.extend(hooks::old_in_sessions(&gate.sessions));
         let log = debug_log::look(&gate.sessions, &claude.names);
         findings.extend(channel::look(&claude.names, claude.has_login, &gate.sessions, &log));

@@ -1,10 +1,12 @@
 //! `portcullis mcp`: the MCP servers that are configured, what they offer, and calls to them.
 
+mod adopt;
 mod approve;
 mod call;
 mod change;
 mod list;
 mod offers;
+mod serve;
 
 use std::process::ExitCode;
 
@@ -51,6 +53,18 @@ enum McpCommand {
     Add(change::Add),
     /// Remove a server from Claude Code's files
     Remove(change::Remove),
+    /// Serve all servers to one MCP client on standard input and output, and ask a person before each call
+    ///
+    /// Register it with a client in place of the servers: its tools are called server__tool. Rules name them
+    /// mcp__server__tool, whichever client calls; what no rule allows or denies is asked for, as any other prompt.
+    Serve(serve::McpServe),
+    /// Put servers of Claude Code behind the gateway: its entries start `mcp serve`, under the same names
+    ///
+    /// Tools keep their names, and every call is judged by rules or asked for. Only your own entries are changed, and
+    /// `release` puts each back to the byte.
+    Adopt(adopt::Adopt),
+    /// Put servers back that were adopted, as their entries were
+    Release(adopt::Release),
     /// Use a server again that was disabled in this project
     Enable(change::Named),
     /// Do not use a server in this project; Claude Code still does
@@ -64,26 +78,39 @@ impl Mcp {
             McpCommand::List { .. } | McpCommand::Tools(_) | McpCommand::Resources(_) | McpCommand::Prompts(_) => {
                 InsideAnAgent::Allowed
             }
+            // Every call is asked for, or allowed by a rule.
+            McpCommand::Serve(_) => InsideAnAgent::AsksPeople,
             McpCommand::Call(call) => refused_here(format!("call {} of the MCP server {}", call.tool, call.server)),
             McpCommand::Approve(approve) => refused_here(format!("approve {}", approve.in_words())),
             McpCommand::Add(add) => refused_here(format!("add the MCP server {}", add.name)),
             McpCommand::Remove(remove) => refused_here(format!("remove the MCP server {}", remove.name)),
+            McpCommand::Adopt(adopt) => {
+                refused_here(format!("put MCP servers behind the gateway ({})", adopt.servers.join(", ")))
+            }
+            McpCommand::Release(release) => {
+                refused_here(format!("take MCP servers from the gateway ({})", release.servers.join(", ")))
+            }
             McpCommand::Enable(named) => refused_here(format!("enable the MCP server {}", named.name)),
             McpCommand::Disable(named) => refused_here(format!("disable the MCP server {}", named.name)),
         }
     }
 
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
-        log_as_notes();
+        if !matches!(self.what, McpCommand::Serve(_)) {
+            log_as_notes();
+        }
         match self.what {
             McpCommand::List { json } => list::run(json).await,
             McpCommand::Tools(offers) => offers.run(ListKind::Tools).await,
             McpCommand::Resources(offers) => offers.run(ListKind::Resources).await,
             McpCommand::Prompts(offers) => offers.run(ListKind::Prompts).await,
             McpCommand::Call(call) => call.run().await,
+            McpCommand::Serve(serve) => serve.run().await,
             McpCommand::Approve(approve) => approve.run(),
             McpCommand::Add(add) => add.run(),
             McpCommand::Remove(remove) => remove.run(),
+            McpCommand::Adopt(adopt) => adopt.run(),
+            McpCommand::Release(release) => release.run(),
             McpCommand::Enable(named) => named.switch(true),
             McpCommand::Disable(named) => named.switch(false),
         }

@@ -107,15 +107,22 @@ function taken(change) {
 const WORDS_AFTER = 2000;
 let wordsAreDue = false;
 
+/** A client writes its transcript when it likes: so often what is not there yet is asked for again. */
+const WORDS_AGAIN = 10;
+
 /** Something has happened in a session: what it is about, and what was said last, is asked for a moment later. */
-function fetchWordsSoon() {
+function fetchWordsSoon(left = WORDS_AGAIN) {
   if (wordsAreDue) return;
   wordsAreDue = true;
   setTimeout(async () => {
     wordsAreDue = false;
     if (document.hidden) return;
-    (await call("GET", "/api/v1/sessions?words=true").catch(() => [])).forEach(noteWords);
+    const sessions = await call("GET", "/api/v1/sessions?words=true").catch(() => []);
+    const isMissing = sessions.some((session) => session.agent_session && !session.title);
+    sessions.forEach(noteWords);
     changed();
+    // Once more in any case: the last words may be on their way.
+    if (left > 0 && (isMissing || left === WORDS_AGAIN)) fetchWordsSoon(left - 1);
   }, WORDS_AFTER);
 }
 

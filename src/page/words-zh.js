@@ -63,7 +63,7 @@ export const zh = {
   conversation: "对话", newer: "更新", replied: "回复", event_waiting: "等待中", event_delivered: "已送达", event_seen: "已读", event_expired: "已过期", event_dropped: "已丢弃", event_dead: "未送达",
   turnInterrupted: "本轮被打断。{why}", turnFailed: "本轮失败。{why}", callResult: "结果", callFailed: "失败", cut: "其余部分过长，此处不显示。",
   call_running: "运行中", call_done: "完成", call_failed: "失败", continue: "接着进行",
-  by_channel: "channel", by_hooks: "hooks", by_run: "portcullis run", by_acp: "编辑器",
+  by_channel: "channel", by_hooks: "hooks", by_run: "portcullis run", by_gateway: "网关", by_acp: "编辑器",
   oneElsewhere: "有 1 个请求等你答复", manyElsewhere: "有 {n} 个请求等你答复",
   orContinue: "或接着之前的对话", noConversations: "这些文件夹里还没有对话。", goThere: "前往",
   handedOver: "已转交", differs: "实际执行的内容与显示的不同。",

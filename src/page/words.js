@@ -68,7 +68,7 @@ export const en = {
   conversation: "Conversation", newer: "Newer", replied: "replied", event_waiting: "waiting", event_delivered: "delivered", event_seen: "seen", event_expired: "expired", event_dropped: "dropped", event_dead: "not delivered",
   turnInterrupted: "The turn was interrupted. {why}", turnFailed: "The turn failed. {why}", callResult: "Result", callFailed: "It failed", cut: "The rest is too long to be shown here.",
   call_running: "running", call_done: "done", call_failed: "failed", continue: "Continue",
-  by_channel: "the channel", by_hooks: "hooks", by_run: "run", by_acp: "an editor",
+  by_channel: "the channel", by_hooks: "hooks", by_run: "run", by_gateway: "the gateway", by_acp: "an editor",
   oneElsewhere: "1 prompt waits for you", manyElsewhere: "{n} prompts wait for you",
   orContinue: "Or go on with a conversation", noConversations: "There is none in these folders yet.", goThere: "Go there",
   handedOver: "handed over", differs: "What ran was not what was shown.",

@@ -75,6 +75,32 @@ pub(super) fn put_new(text: &str, under: Under<'_>, name: &str, node: &Node) -> 
     Ok(is_free.then(|| document.with(document.insert(servers, name, node))))
 }
 
+/// A server's entry as it is written; none where there is none of this name.
+pub(super) fn written(text: &str, under: Under<'_>, name: &str) -> Result<Option<String>, Unfit> {
+    let document = Document::parse(text)?;
+    let there = servers(&document, under)?.and_then(|servers| servers.get(name));
+    Ok(there.map(|there| document.written(there).to_owned()))
+}
+
+/// The text with another entry in the place of a server's; the same text where there is none of this name.
+pub(super) fn exchange(text: &str, under: Under<'_>, name: &str, entry: Exchanged<'_>) -> Result<String, Unfit> {
+    let document = Document::parse(text)?;
+    let there = servers(&document, under)?.and_then(|servers| servers.get(name));
+    let Some(there) = there else { return Ok(text.to_owned()) };
+    Ok(document.with(vec![match entry {
+        Exchanged::Node(node) => document.replace(there, node),
+        Exchanged::Written(written) => document.rewrite(there, written),
+    }]))
+}
+
+/// What is put in the place of an entry.
+#[derive(Clone, Copy)]
+pub(super) enum Exchanged<'a> {
+    Node(&'a Node),
+    /// As it was written before, to the byte.
+    Written(&'a str),
+}
+
 /// The text without the entry, and without the `made` innermost objects around it that are then empty.
 pub(crate) fn take_out(text: &str, under: Under<'_>, name: &str, made: usize) -> Result<String, Unfit> {
     let document = Document::parse(text)?;

@@ -255,6 +255,18 @@ impl<'a> Document<'a> {
         self.write_over(property.value.range(), property.range.start, self.space_of(property), node)
     }
 
+    /// The value of a property as it is written.
+    pub(crate) fn written(&self, property: &ObjectProp<'_>) -> &'a str {
+        let range = property.value.range();
+        &self.text[range.start..range.end]
+    }
+
+    /// Another value for a property, in these very words.
+    pub(crate) fn rewrite(&self, property: &ObjectProp<'_>, written: &str) -> Edit {
+        let range = property.value.range();
+        Edit { start: range.start, end: range.end, put: written.to_owned() }
+    }
+
     /// Another value for an element of a list.
     pub(crate) fn replace_element(&self, element: &Value<'_>, node: &Node) -> Edit {
         self.write_over(element.range(), element.start(), " ", node)

@@ -1,5 +1,6 @@
 //! Files of other programs that we change, and take back: Claude Code's settings, a plugin, a service unit.
 
+pub(crate) mod adopted;
 pub(crate) mod change;
 pub(crate) mod claude;
 pub(crate) mod consent;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::entry::{self, Under};
+use super::entry::{self, Exchanged, Under};
 use super::file::{Audience, UserFile, Wrote};
 use super::json::Node;
 use super::lock::ChangeLock;
@@ -37,6 +37,28 @@ pub(crate) fn remove(paths: &Paths, file: &Path, under: Under<'_>, name: &str) -
         entry::take_out(file.text(), under, name, 0).map_err(unfit)
     })?;
     Ok(is_there)
+}
+
+/// A server's entry as it is written; none where there is none of this name.
+pub(crate) fn written(file: &Path, under: Under<'_>, name: &str) -> anyhow::Result<Option<String>> {
+    let file = UserFile::read(file)?;
+    Ok(entry::written(file.text(), under, name).map_err(|unfit| unfit_file(&file, &unfit))?)
+}
+
+/// Puts another entry in the place of a server's.
+pub(crate) fn replace(paths: &Paths, file: &Path, under: Under<'_>, name: &str, node: &Node) -> anyhow::Result<()> {
+    exchange(paths, file, under, name, Exchanged::Node(node))
+}
+
+/// Puts back what was written in the place of a server's entry, to the byte.
+pub(crate) fn put_back(paths: &Paths, file: &Path, under: Under<'_>, name: &str, written: &str) -> anyhow::Result<()> {
+    exchange(paths, file, under, name, Exchanged::Written(written))
+}
+
+fn exchange(paths: &Paths, file: &Path, under: Under<'_>, name: &str, exchanged: Exchanged<'_>) -> anyhow::Result<()> {
+    change(paths, file, Audience::OwnerAlone, |file| {
+        entry::exchange(file.text(), under, name, exchanged).map_err(|unfit| unfit_file(file, &unfit))
+    })
 }
 
 /// Claude Code writes its file too, whenever it likes: then the change is made anew, to what it wrote.

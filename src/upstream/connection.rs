@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use hyper::header::{HeaderName, HeaderValue};
 use rmcp::RoleClient;
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientRequest, PaginatedRequestParams, ProtocolVersion, ServerResult,
+    CancelledNotification, CancelledNotificationParam, ClientRequest, PaginatedRequestParams, ProtocolVersion,
+    ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, PeerRequestOptions, RunningService,
@@ -18,8 +19,10 @@ use rmcp::service::{
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 
+use super::client::{ClientBehind, PassedRequest};
 use super::config::{Endpoint, RemoteEndpoint, RemoteTransport, Upstream};
 use super::failure::{self, CallFailure, ConnectFailure};
 use super::handler::ClientSide;
@@ -39,6 +42,9 @@ const MOST_PAGES: usize = 1000;
 const STDERR_LINES: usize = 5;
 /// Longer than a server on standard streams is given to end, and long enough to end a session over HTTP.
 const CLOSE: Duration = Duration::from_secs(2);
+
+/// JSON-RPC's code for them.
+const BAD_PARAMETERS: i32 = -32602;
 
 /// Which lifecycle a server was found to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,15 +86,17 @@ impl ServerConnection {
         folder: &Path,
         timeouts: &Timeouts,
         known: Option<Revision>,
+        behind: Option<&Arc<ClientBehind>>,
     ) -> Result<Self, ConnectFailure> {
+        let side = || ClientSide::new(&upstream.name, behind.cloned());
         // Kept here, so that it can be shown when the time is over.
         let stderr = Mutex::new(None);
         let opening = async {
             match &upstream.entry.endpoint {
-                endpoint @ Endpoint::Stdio { .. } => Self::start(endpoint, folder, known, &stderr).await,
+                endpoint @ Endpoint::Stdio { .. } => Self::start(endpoint, folder, known, &stderr, &side).await,
                 Endpoint::Remote(remote) => {
                     let headers = headers(&upstream.name, remote, folder).await?;
-                    Self::reach(remote, headers, timeouts.of_request(&upstream.entry), known).await
+                    Self::reach(remote, headers, timeouts.of_request(&upstream.entry), known, &side).await
                 }
             }
         };
@@ -111,13 +119,14 @@ impl ServerConnection {
         folder: &Path,
         known: Option<Revision>,
         stderr: &Mutex<Option<StderrRing>>,
+        side: &(dyn Fn() -> ClientSide + Sync),
     ) -> Result<Self, ConnectFailure> {
         let serve = async |known| {
             let started = StdioTransport::start(endpoint, folder);
             let (transport, ring) = started
                 .map_err(|error| Err(ConnectFailure::new(format!("starting {}: {error}", endpoint.in_words()))))?;
             *locked(stderr) = Some(ring.clone());
-            Self::serve(transport, Some(ring), known).await.map_err(Ok)
+            Self::serve(transport, Some(ring), known, side()).await.map_err(Ok)
         };
         let mut served = serve(known).await;
         // It may have ended at a question that it did not know: once more, without it.
@@ -135,6 +144,7 @@ impl ServerConnection {
         headers: HashMap<HeaderName, HeaderValue>,
         first_byte: Duration,
         known: Option<Revision>,
+        side: &(dyn Fn() -> ClientSide + Sync),
     ) -> Result<Self, ConnectFailure> {
         let client =
             || HttpClient::new(&remote.url, first_byte).map_err(|error| ConnectFailure::new(format!("TLS: {error}")));
@@ -145,7 +155,7 @@ impl ServerConnection {
                 config.reinit_on_expired_session = false;
                 config.custom_headers = headers.clone();
                 let transport = StreamableHttpClientTransport::with_client(client()?, config);
-                let error = match Self::serve(transport, None, known).await {
+                let error = match Self::serve(transport, None, known, side()).await {
                     Ok(connection) => return Ok(connection),
                     Err(error) => error,
                 };
@@ -153,13 +163,13 @@ impl ServerConnection {
                     return Err(ConnectFailure::of(&error));
                 }
                 // Whichever says more: that of the transport that was asked for.
-                Self::reach_older(client()?, remote, headers).await.map_err(|_| ConnectFailure::of(&error))
+                Self::reach_older(client()?, remote, headers, side()).await.map_err(|_| ConnectFailure::of(&error))
             }
-            RemoteTransport::Sse => Self::reach_older(client()?, remote, headers).await,
+            RemoteTransport::Sse => Self::reach_older(client()?, remote, headers, side()).await,
             RemoteTransport::Ws => {
                 let transport = WsTransport::connect(&remote.url, &headers).await;
                 let transport = transport.map_err(|failure| ConnectFailure::of_http(&failure))?;
-                Self::serve(transport, None, known).await.map_err(|error| ConnectFailure::of(&error))
+                Self::serve(transport, None, known, side()).await.map_err(|error| ConnectFailure::of(&error))
             }
         }
     }
@@ -169,10 +179,11 @@ impl ServerConnection {
         client: HttpClient,
         remote: &RemoteEndpoint,
         headers: HashMap<HeaderName, HeaderValue>,
+        side: ClientSide,
     ) -> Result<Self, ConnectFailure> {
         let transport = SseTransport::connect(client, &remote.url, headers).await;
         let transport = transport.map_err(|error| ConnectFailure::of_sending(&error))?;
-        let served = Self::serve(transport, None, Some(Revision::Initialize)).await;
+        let served = Self::serve(transport, None, Some(Revision::Initialize), side).await;
         served.map_err(|error| ConnectFailure::of(&error))
     }
 
@@ -180,6 +191,7 @@ impl ServerConnection {
         transport: T,
         stderr: Option<StderrRing>,
         known: Option<Revision>,
+        side: ClientSide,
     ) -> Result<Self, ClientInitializeError>
     where
         T: Transport<RoleClient> + 'static,
@@ -194,7 +206,6 @@ impl ServerConnection {
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             },
         };
-        let side = ClientSide::new();
         let begun = Instant::now();
         let service = side.clone().serve_with_lifecycle(Probed::new(transport), lifecycle).await?;
         let peer = service.peer().clone();
@@ -265,32 +276,46 @@ impl ServerConnection {
         })
     }
 
-    /// Calls a tool once. The result is the server's own, as JSON.
-    pub(super) async fn call(
-        &self,
-        tool: &str,
-        arguments: Map<String, Value>,
-        times: CallTimes,
-    ) -> Result<Value, CallFailure> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+    /// Sends a request once. The result is the server's own, as JSON.
+    pub(super) async fn request(&self, passed: &PassedRequest<'_>, times: CallTimes) -> Result<Value, CallFailure> {
+        let request = json!({"method": passed.method, "params": passed.params});
+        let request: ClientRequest = serde_json::from_value(request).map_err(|error| {
+            let message = format!("the parameters of {} do not fit: {error}", passed.method);
+            CallFailure::Refused { code: BAD_PARAMETERS, message, data: None }
+        })?;
         let mut options = match times.idle {
             Some(idle) => PeerRequestOptions::with_timeout(idle).reset_timeout_on_progress(),
             None => PeerRequestOptions::with_timeout(times.whole),
         };
         options = options.with_max_total_timeout(times.whole);
-        let answered = async {
-            let handle = self.peer.send_request_with_option(request, options).await?;
-            handle.await_response().await
-        };
-        match answered.await.map_err(|error| self.explained(CallFailure::of(&error)))? {
-            ServerResult::CallToolResult(result) => {
-                serde_json::to_value(result).map_err(|error| CallFailure::Nonsense(error.to_string()))
+        // It was waited for a connection meanwhile.
+        if passed.cancelled.is_some_and(CancellationToken::is_cancelled) {
+            return Err(CallFailure::TakenBack);
+        }
+        let failed = |error: &ServiceError| self.explained(CallFailure::of(error));
+        let handle = self.peer.send_request_with_option(request, options).await.map_err(|error| failed(&error))?;
+        let token = handle.progress_token.clone();
+        let _watch = passed.progress.clone().map(|progress| self.side.watch(token, progress));
+        let id = handle.id.clone();
+        let cancelled = async {
+            match passed.cancelled {
+                Some(cancelled) => cancelled.cancelled().await,
+                None => std::future::pending().await,
             }
-            ServerResult::InputRequiredResult(_) => {
+        };
+        let answered = tokio::select! {
+            answered = handle.await_response() => answered.map_err(|error| failed(&error))?,
+            () = cancelled => {
+                let params = CancelledNotificationParam::new(Some(id), Some("the client took it back".to_owned()));
+                drop(self.peer.send_notification(CancelledNotification::new(params).into()).await);
+                return Err(CallFailure::TakenBack);
+            }
+        };
+        match answered {
+            ServerResult::InputRequiredResult(_) if !passed.takes_input_required => {
                 Err(CallFailure::Nonsense("it wants an answer of a person, which nobody offered".to_owned()))
             }
-            _ => Err(CallFailure::Nonsense("it is no result of a tool".to_owned())),
+            result => serde_json::to_value(result).map_err(|error| CallFailure::Nonsense(error.to_string())),
         }
     }
 

@@ -119,6 +119,8 @@ pub(crate) enum CallFailure {
     NeedsAuth,
     /// The call was sent, and nobody knows whether it was carried out. It is never repeated by us.
     UnknownOutcome(String),
+    /// The client behind us took it back, and the server was told.
+    TakenBack,
     /// The server answered what is no answer to a call.
     Nonsense(String),
 }
@@ -132,6 +134,7 @@ impl CallFailure {
             Self::Refused { code, message, .. } => format!("the server refused ({code}): {message}"),
             Self::SessionExpired => "the server ended the session, and again at once".to_owned(),
             Self::NeedsAuth => ConnectFailure::NeedsAuth.why(),
+            Self::TakenBack => "the client took the call back".to_owned(),
             Self::UnknownOutcome(why) => format!("unknown outcome: the call was sent, and {why}"),
             Self::Nonsense(what) => format!("the server's answer makes no sense: {what}"),
         }

@@ -3,6 +3,7 @@
 //! [`Upstreams`] owns the connections. It starts or reaches a server when someone first needs it, once for all who do,
 //! and again when it was lost. Types of rmcp end here: others are given names, texts and JSON.
 
+mod client;
 pub(crate) mod config;
 mod connection;
 mod failure;
@@ -17,6 +18,8 @@ mod timeouts;
 mod transport;
 mod upstreams;
 
+pub(crate) use client::{ClientBehind, FromServer, PassedRequest, RefusedRequest, ServerSaid};
+pub(crate) use failure::CallFailure;
 pub(crate) use lists::ListKind;
 pub(crate) use names::{ToolName, names};
 pub(crate) use slot::UpstreamState;

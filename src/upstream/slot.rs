@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
+use super::client::ClientBehind;
 use super::config::{Endpoint, Upstream};
 use super::connection::{Revision, ServerAbout, ServerConnection};
 use super::failure::{CallFailure, ConnectFailure};
@@ -63,6 +64,7 @@ pub(super) struct Connecting<'a> {
     pub(super) turns: &'a Semaphore,
     /// How often a remote server is tried, if another try may go better.
     pub(super) tries: u32,
+    pub(super) behind: Option<&'a Arc<ClientBehind>>,
 }
 
 impl Slot {
@@ -131,7 +133,8 @@ impl Slot {
     }
 
     async fn open(&self, live: &Live, connecting: &Connecting<'_>) -> Result<ServerConnection, ConnectFailure> {
-        ServerConnection::open(&self.upstream, connecting.folder, connecting.timeouts, live.revision).await
+        let Connecting { folder, timeouts, behind, .. } = connecting;
+        ServerConnection::open(&self.upstream, folder, timeouts, live.revision, *behind).await
     }
 
     /// Refuses to start a server over and over.

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::sync::Semaphore;
 
+use super::client::{ClientBehind, PassedRequest};
 use super::config::Upstream;
 use super::failure::{CallFailure, ConnectFailure};
 use super::lists::{KeptLists, ListKind, ReadAt};
@@ -28,6 +29,8 @@ pub(crate) struct Upstreams {
     /// By name. Changed by `reconcile` alone; locked for a moment.
     slots: Mutex<BTreeMap<String, Arc<Slot>>>,
     lists: KeptLists,
+    /// The client that all connections are made for, if there is one.
+    behind: OnceLock<Arc<ClientBehind>>,
 }
 
 impl Upstreams {
@@ -42,7 +45,13 @@ impl Upstreams {
             remote_turns: Semaphore::new(remote),
             slots: Mutex::default(),
             lists: KeptLists::default(),
+            behind: OnceLock::new(),
         }
+    }
+
+    /// From now on connections are made for this client. The first counts.
+    pub(crate) fn serve(&self, client: ClientBehind) {
+        self.behind.get_or_init(|| Arc::new(client));
     }
 
     /// Takes over a configuration. A server that is the same as before is not disturbed; one that changed or is gone is
@@ -73,6 +82,11 @@ impl Upstreams {
 
     pub(crate) fn state(&self, name: &str) -> Option<UpstreamState> {
         self.slot(name).map(|slot| slot.state())
+    }
+
+    /// Of a server's configuration.
+    pub(crate) fn hash(&self, name: &str) -> Option<String> {
+        self.slot(name).map(|slot| slot.upstream.hash.clone())
     }
 
     /// Connects, if that was not done before, and says how it went.
@@ -123,12 +137,18 @@ impl Upstreams {
         tool: &str,
         arguments: Map<String, Value>,
     ) -> Result<Value, CallFailure> {
+        let params = [("name".to_owned(), tool.into()), ("arguments".to_owned(), Value::Object(arguments))];
+        self.request(name, &PassedRequest::plain("tools/call", params.into_iter().collect())).await
+    }
+
+    /// Sends a request on to a server. It is repeated as little as a call is.
+    pub(crate) async fn request(&self, name: &str, passed: &PassedRequest<'_>) -> Result<Value, CallFailure> {
         let slot = self.slot(name).ok_or_else(unknown)?;
         let times = self.timeouts.of_call(&slot.upstream.entry);
         let mut is_second = false;
         loop {
             let connection = slot.connection(&self.connecting(&slot)).await.map_err(CallFailure::NoConnection)?;
-            let called = connection.call(tool, arguments.clone(), times).await;
+            let called = connection.request(passed, times).await;
             match &called {
                 // A new session, one more try; the old session is ended on the way.
                 Err(CallFailure::SessionExpired) if !is_second => slot.give_up(&connection).await,
@@ -165,6 +185,7 @@ impl Upstreams {
             timeouts: &self.timeouts,
             turns: if is_local { &self.local_turns } else { &self.remote_turns },
             tries: self.tries,
+            behind: self.behind.get(),
         }
     }
 }

@@ -351,6 +351,10 @@ impl From<&NoRoute> for Fault {
         match no_route {
             NoRoute::UnknownSession(id) => Self::new(Kind::NoSuchSession, format!("no session {id}")),
             NoRoute::EndedSession(id) => Self::new(Kind::NoSuchSession, format!("session {id} has ended")),
+            NoRoute::TakesNone(id) => Self::new(
+                Kind::NoSuchSession,
+                format!("session {id} is an MCP client of the gateway, and takes no events"),
+            ),
             NoRoute::OutOfScope(labels) => {
                 let labels: Vec<&str> = labels.iter().map(Label::as_str).collect();
                 Self::new(

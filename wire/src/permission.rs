@@ -3,6 +3,9 @@
 
 use serde_json::Value;
 
+/// Where we remember the tools of MCP servers ourselves.
+pub const GATEWAY: &str = "gateway";
+
 /// One kind of remembering, as people are shown it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suggested {
@@ -62,6 +65,7 @@ fn place(suggestion: &Value) -> Option<&'static str> {
         "userSettings" => Some("your settings"),
         "projectSettings" => Some("this project's settings"),
         "localSettings" => Some("this project's local settings"),
+        GATEWAY => Some("the gateway, until the server describes it otherwise"),
         _ => None,
     }
 }

@@ -1,6 +1,6 @@
 //! Permission requests come in, verdicts go back, and the first verdict of someone with the right is the one.
 
-use super::{Decided, answer, refuse};
+use super::{Decided, answer, earlier, refuse};
 use crate::ask::{Ask, AskKind, AskLife, AskTimeout, CallOutcome, NewAsk, OnTimeout, Source, ToolCall};
 use crate::event::IdempotencyKey;
 use crate::ids::{AskId, Code, Moment, SessionId};
@@ -31,13 +31,21 @@ pub(super) fn asked(state: &State, now: Moment, session: SessionId, new: NewAsk,
         return refuse(Refusal::TooManyAsks);
     }
     let code = free_code(state, &new.origin, entropy);
+    let before = earlier::verdict(state, session, &new).map(|(ask, verdict)| {
+        let ruling = Ruling { why: Some(format!("answered as {}", ask.code)), ..Ruling::plain(Behavior::Allow) };
+        Verdict { ruling, by: verdict.by.clone(), via: verdict.via.clone(), at: now, idempotency_key: None }
+    });
     let NewAsk { id, source, origin, tool, description, preview, details } = new;
     let ask =
         Ask { id, code, session, source, origin, tool, description, preview, details: Box::new(details), at: now };
-    (
-        vec![Record::Asked { ask }],
-        vec![Effect::Answer(Answer::Asked { ask: id, code }), Effect::Publish(Topic::Ask(id))],
-    )
+    let asked = Effect::Answer(Answer::Asked { ask: id, code });
+    match before {
+        None => (vec![Record::Asked { ask }], vec![asked, Effect::Publish(Topic::Ask(id))]),
+        Some(verdict) => {
+            let (answered, effects) = settled(&ask, verdict, Some(asked));
+            ([vec![Record::Asked { ask }], answered].concat(), effects)
+        }
+    }
 }
 
 /// The client's own code where nobody else has it, else a fresh one.

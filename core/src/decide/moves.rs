@@ -57,6 +57,9 @@ pub(super) fn to_attached(
     (label, about): (&Label, &SessionAbout),
     wrote: &[EventId],
 ) -> Vec<Record> {
+    if !about.takes_events() {
+        return vec![];
+    }
     let wrote: BTreeSet<&EventId> = wrote.iter().collect();
     let is_left = |tracked: &&TrackedEvent| !wrote.contains(&tracked.event.id);
     let mut moving = Moving::default();
@@ -116,7 +119,7 @@ fn fallback_session(state: &State, tracked: &TrackedEvent, ending: Option<Sessio
         let successor = others.find(|session| session.about.continues == Some(id));
         return successor.map(|session| session.id).or(tracked.to);
     }
-    let mut fitting = others.filter(|session| session.is_present()).filter(fits);
+    let mut fitting = others.filter(|session| session.may_be_given()).filter(fits);
     let first = fitting.next()?;
     fitting.next().is_none().then_some(first.id)
 }

@@ -37,7 +37,7 @@ fn any_behavior() -> impl Strategy<Value = Behavior> {
 }
 
 fn any_source() -> impl Strategy<Value = Source> {
-    prop_oneof![Just(Source::Channel), Just(Source::Hook), Just(Source::Control)]
+    prop_oneof![Just(Source::Channel), Just(Source::Hook), Just(Source::Control), Just(Source::Gateway)]
 }
 
 fn any_outcome() -> impl Strategy<Value = CallOutcome> {

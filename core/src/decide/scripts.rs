@@ -11,6 +11,7 @@ mod agreement;
 mod asks;
 mod confirmation;
 mod events;
+mod gateway;
 mod labels;
 mod orders;
 mod outside;
@@ -120,7 +121,7 @@ fn read(command: &str) -> Input {
             let about = SessionAbout {
                 label: Label::new(words[2]).unwrap(),
                 label_chosen: words.contains(&"chosen"),
-                connected_by: "channel".into(),
+                connected_by: option("by").unwrap_or("channel").into(),
                 pid: option("pid").map(|pid| pid.parse().unwrap()),
                 runs_commands: words.contains(&"runs"),
                 folder: option("folder").map(str::to_owned),

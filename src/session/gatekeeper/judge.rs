@@ -74,17 +74,34 @@ impl Judge {
         passes.await.unwrap_or(false)
     }
 
+    /// Which of these tools a rule denies, whatever they are called with. What cannot be told in time is not denied here:
+    /// each call is judged by itself.
+    pub(super) async fn denied_tools(&self, tools: Vec<String>) -> Vec<bool> {
+        let count = tools.len();
+        let judged = self.within_limit(move |judged_in| {
+            let context = judged_in.rules.around(&judged_in.folder, &judged_in.added, Some(&judged_in.label));
+            let judge = |tool: &String| judged_in.rules.decide(Mode::Default, &context, Call::new(tool, [].into()));
+            tools.iter().map(|tool| denied_by(&judge(tool)).is_some()).collect::<Vec<_>>()
+        });
+        judged.await.unwrap_or_else(|| vec![false; count])
+    }
+
     /// What comes out in time; none where it is late.
     async fn within<T: Send + 'static>(
         &self,
         request: &ToolRequest,
         work: impl FnOnce(&JudgedIn, &ToolRequest) -> T + Send + 'static,
     ) -> Option<T> {
-        let (judged_in, request) = (Arc::clone(&self.judged_in), request.clone());
+        let request = request.clone();
+        self.within_limit(move |judged_in| work(judged_in, &request)).await
+    }
+
+    async fn within_limit<T: Send + 'static>(&self, work: impl FnOnce(&JudgedIn) -> T + Send + 'static) -> Option<T> {
+        let judged_in = Arc::clone(&self.judged_in);
         let judging = async {
             let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
             let judging = tokio::task::spawn_blocking(move || {
-                let made = work(&judged_in, &request);
+                let made = work(&judged_in);
                 drop(place);
                 made
             });

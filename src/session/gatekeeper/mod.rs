@@ -194,12 +194,14 @@ impl Gatekeeper {
             return allowed_as_it_is(DecidedBy::Person).into();
         }
         let outside = self.outside_reason(&request).await;
-        if outside.is_none() && rule_may_allow(&request, &judgement) && self.can_be_recorded().await {
+        let may_pass = rule_may_allow(&request, &judgement) || is_remembered(&request, &judgement);
+        if outside.is_none() && may_pass && self.can_be_recorded().await {
             // The stop may have come meanwhile.
             if let Some(denied) = self.denied_by_stop(RefusedAt::Asked, &request, &call) {
                 return denied.into();
             }
-            let rule = judgement.rule.as_ref().map(|rule| rule.pattern.to_string()).unwrap_or_default();
+            let rule = judgement.rule.as_ref().map(|rule| rule.pattern.to_string());
+            let rule = rule.or(request.remembered.map(str::to_owned)).unwrap_or_default();
             let digest = call.digest;
             self.state().calls.allow(AllowedBy::Rule(rule), call, digest);
             return allowed_as_it_is(DecidedBy::Gatekeeper).into();
@@ -270,6 +272,11 @@ impl Gatekeeper {
         }
     }
 
+    /// Which of these tools a rule denies, whatever they are called with.
+    pub(crate) async fn denied_tools(&self, tools: Vec<String>) -> Vec<bool> {
+        self.judge.denied_tools(tools).await
+    }
+
     pub(crate) fn has_open_asks(&self) -> bool {
         self.state().calls.has_open()
     }
@@ -327,6 +334,16 @@ fn as_said(message: &str) -> String {
 
 fn allowed_as_it_is(by: DecidedBy) -> Decision {
     Decision::Allow { input: None, remember: vec![], scope: Scope::Once, by }
+}
+
+/// What a person allowed for longer than once passes where nothing says that somebody must look again.
+fn is_remembered(request: &ToolRequest, judgement: &Judgement) -> bool {
+    let ClientFlags { requires_user_interaction, held_up, .. } = request.flags;
+    request.remembered.is_some()
+        && judgement.rule.is_none()
+        && judgement.mandatory_asks.is_empty()
+        && request.kind() == AskKind::Tool
+        && !(requires_user_interaction || held_up)
 }
 
 /// Only a rule that somebody wrote lets a call through, never in plan mode, and only where neither safety nor the client

@@ -27,6 +27,8 @@ pub(crate) struct ToolRequest {
     pub(crate) capabilities: Capabilities,
     /// Why not all of the call could be read, where that is so.
     pub(crate) unreadable: Option<String>,
+    /// A person allowed this tool before, and for longer than that once: for how long, in a word.
+    pub(crate) remembered: Option<&'static str>,
 }
 
 impl ToolRequest {

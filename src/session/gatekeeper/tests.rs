@@ -35,6 +35,7 @@ pub(super) fn request(command: &str) -> ToolRequest {
             confirms: true,
         },
         unreadable: None,
+        remembered: None,
     }
 }
 

@@ -72,6 +72,20 @@ impl Endpoint {
         }
     }
 
+    /// Whether it starts the program that runs now, by whichever path, or another copy of it.
+    pub(crate) fn starts_this_program(&self) -> bool {
+        let Self::Stdio { command, env, .. } = self else { return false };
+        if command.rsplit('/').next() == Some("portcullis") {
+            return true;
+        }
+        let own = std::env::current_exe().and_then(std::fs::canonicalize);
+        let path = env.get("PATH").map(Into::into).or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+        let in_path = || std::env::split_paths(&path).map(|folder| folder.join(command)).find(|file| file.is_file());
+        let program = if command.contains('/') { Some(command.into()) } else { in_path() };
+        let program = program.and_then(|program| std::fs::canonicalize(program).ok());
+        program.is_some_and(|program| own.is_ok_and(|own| own == program))
+    }
+
     pub(crate) fn is_local(&self) -> bool {
         matches!(self, Self::Stdio { .. })
     }

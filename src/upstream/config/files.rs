@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::ServerLayer;
 use crate::config::{Paths, environment};
+use crate::setup::adopted::AdoptedServers;
 use crate::setup::claude::{ClaudeFiles, managed_servers, managed_settings, project_file};
 use crate::setup::git::home_of_project;
 
@@ -26,6 +27,8 @@ pub(crate) struct ServerFiles {
     pub(super) shared: Vec<PathBuf>,
     pub(crate) approved: PathBuf,
     pub(crate) disabled: PathBuf,
+    /// Servers whose entries start the gateway, and what stood there before.
+    pub(super) adopted: AdoptedServers,
 }
 
 impl ServerFiles {
@@ -50,7 +53,18 @@ impl ServerFiles {
             shared,
             approved,
             disabled,
+            adopted: AdoptedServers::read(paths),
         })
+    }
+}
+
+impl ServerFiles {
+    /// The objects around the servers of a layer; none where its file cannot hold them.
+    pub(crate) fn under(&self, layer: ServerLayer) -> Option<Vec<String>> {
+        match layer {
+            ServerLayer::Local => Some(vec!["projects".to_owned(), self.project.to_str()?.to_owned()]),
+            ServerLayer::User | ServerLayer::Project | ServerLayer::Managed => Some(vec![]),
+        }
     }
 }
 
@@ -120,11 +134,10 @@ impl WrittenServers {
         for (layer, file, servers) in found {
             match servers {
                 Value::Null => {}
-                Value::Object(servers) => entries.extend(servers.into_iter().map(|(name, written)| WrittenServer {
-                    name,
-                    layer,
-                    file: file.clone(),
-                    written,
+                Value::Object(servers) => entries.extend(servers.into_iter().map(|(name, written)| {
+                    // One that is behind the gateway is still the same server.
+                    let original = files.adopted.original(&file, files.under(layer).as_deref(), &name, &written);
+                    WrittenServer { name, layer, file: file.clone(), written: original.unwrap_or(written) }
                 })),
                 _ => problems.push(format!("{}: \"mcpServers\" is no object", file.display())),
             }

@@ -18,6 +18,7 @@ fn files(root: &Path) -> ServerFiles {
         shared: vec![root.join("project/.mcp.json")],
         approved: root.join("approved"),
         disabled: root.join("disabled"),
+        adopted: crate::setup::adopted::AdoptedServers::default(),
     }
 }
 

@@ -1,10 +1,12 @@
-// An MCP server with one fault: the first argument says which. It appends each start to the file named by STARTS, if any.
+// An MCP server with one fault: the first argument says which. It appends each start to the file named by STARTS,
+// and each message that it is told to the one named by HEARD, if any.
 const fault = process.argv[2] ?? "none";
 const fs = require("node:fs");
 if (process.env.STARTS) fs.appendFileSync(process.env.STARTS, `${process.pid}\n`);
 
 const say = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n");
-const tool = (name) => ({ name, description: `The tool ${name}`, inputSchema: { type: "object" } });
+const described = () => process.env.DESCRIPTION && fs.readFileSync(process.env.DESCRIPTION, "utf8");
+const tool = (name) => ({ name, description: described() ?? `The tool ${name}`, inputSchema: { type: "object" } });
 const PAGE = 1000;
 
 function tools(cursor) {
@@ -45,4 +47,7 @@ function answer({ id, method, params }) {
 
 if (fault === "stubborn") for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => {});
 if (fault === "stubborn") setInterval(() => {}, 1000);
-require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => answer(JSON.parse(line)));
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  if (process.env.HEARD) fs.appendFileSync(process.env.HEARD, `${line}\n`);
+  answer(JSON.parse(line));
+});

@@ -2,6 +2,8 @@
 
 mod config;
 mod faults;
+mod gateway;
+mod gateway_passing;
 mod transports;
 
 use std::ffi::OsString;

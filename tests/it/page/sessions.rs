@@ -79,13 +79,13 @@ fn sessions_of_one_folder_are_told_apart_by_what_they_are_about_and_what_was_sai
     let model = Model::start(vec![
         Rule::on_text("apples").say("There are seven."),
         Rule::on_text("and pears").say("There are none."),
-        Rule::on_text("pears").call("Bash", json!({"command": "ls pears"})).once(),
+        Rule::on_text("pears").call("Bash", json!({"command": "touch pears"})).once(),
     ]);
     let site = Site::with(&model);
     let page = site.page(&["start"], DESKTOP);
     site.gate.post("/api/v1/sessions", &json!({"prompt": "count the apples"})).expect(201);
     site.gate.post("/api/v1/sessions", &json!({"prompt": "count the pears"})).expect(201);
-    for (title, last) in [("count the apples", "There are seven."), ("count the pears", "Bash: ls pears")] {
+    for (title, last) in [("count the apples", "There are seven."), ("count the pears", "Bash: touch pears")] {
         page.see_text(&format!(".session:has-text(\"{title}\") .last"), last);
     }
     page.click(".session:has-text(\"apples\")");

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 /// A command of many lines, none of them long.
 fn tall(first: &str) -> String {
-    format!("touch {first}\n{}", (1..15).map(|line| format!("echo {line}\n")).collect::<String>())
+    format!("touch {first}\n{}", (1..12).map(|line| format!("echo {line}\n")).collect::<String>())
 }
 
 /// Scrolls to the end as people do, so that everything on the way is on the screen.
@@ -29,7 +29,7 @@ const IS_HEAD_IN_SIGHT: &str = "(() => { const head = document.querySelector('.p
 fn a_tall_prompt_is_opened_at_its_head_and_what_was_never_on_the_screen_is_not_allowed_by_one_press() {
     let model = shell(&[&tall("one.txt")]);
     let site = Site::with(&model);
-    let page = site.page(&[], Screen { size: (390, 500), ..PHONE });
+    let page = site.page(&[], Screen { size: (390, 600), ..PHONE });
     page.see(".empty");
     site.go();
     page.click(".session");
@@ -57,7 +57,7 @@ fn who_comes_to_the_end_of_a_prompt_past_its_beginning_is_asked_once_more() {
     for number in 1..=30 {
         session.hook("UserPromptSubmit", &json!({"prompt": format!("prompt {number}, which takes some room")}));
     }
-    let page = site.page(&[], Screen { size: (390, 500), ..PHONE });
+    let page = site.page(&[], Screen { size: (390, 600), ..PHONE });
     page.click(".session");
     page.see_text(".said .user", "prompt 30");
     is_true(&page, "its end", IS_AT_END);

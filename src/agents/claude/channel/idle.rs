@@ -12,14 +12,12 @@ use rmcp::{RoleServer, ServerHandler, ServiceExt as _};
 use tokio_util::sync::CancellationToken;
 
 use super::server::HOOK;
-use super::transport::{SharedStdout, Stdio};
-use super::{LONGEST_LINE, stdio};
-use crate::lines::Lines;
+use crate::agents::mcp_stdio::{self, LineTransport, SharedOutput};
 
 /// Answers hooks with no decision until the client closes its end or `stop`.
 pub(crate) async fn run_idle(stop: CancellationToken) -> anyhow::Result<()> {
-    let (stdin, stdout) = stdio::open()?;
-    let transport = Stdio::new(Lines::new(stdin, LONGEST_LINE), Arc::new(SharedStdout::new(stdout)), None);
+    let (stdin, stdout) = mcp_stdio::open()?;
+    let transport = LineTransport::new(stdin, Arc::new(SharedOutput::new(stdout)));
     let serving = async {
         if let Ok(running) = IdleServer.serve(transport).await {
             drop(running.waiting().await);

@@ -7,8 +7,6 @@ mod idle;
 mod push;
 mod receipts;
 mod server;
-mod stdio;
-mod transport;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,16 +18,12 @@ use tokio_util::sync::CancellationToken;
 use portcullis_core::Goodbye;
 
 use crate::agents::claude::hooks::HookSession;
-use crate::lines::Lines;
+use crate::agents::mcp_stdio::{self, LineTransport, OnSent, SharedOutput};
 use crate::session::link::{Deliveries, SessionHandle};
 use crate::session::tools::Briefing;
 pub(crate) use idle::run_idle;
 use receipts::HookReceipts;
 use server::{Server, Signs};
-use transport::{SharedStdout, Stdio};
-
-/// A line from the client is at most this long.
-const LONGEST_LINE: usize = 16 << 20;
 
 /// Serves one session until the client closes its end or `stop`. Says goodbye to the gate before it returns.
 pub(crate) async fn run(
@@ -40,12 +34,17 @@ pub(crate) async fn run(
     briefing: Briefing,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let (stdin, stdout) = stdio::open()?;
-    let output = Arc::new(SharedStdout::new(stdout));
+    let (stdin, stdout) = mcp_stdio::open()?;
+    let output = Arc::new(SharedOutput::new(stdout));
     let (ready, is_ready) = watch::channel(false);
     let signs = Arc::new(Signs::default());
     let receipts = Arc::new(HookReceipts::new(Arc::clone(&hooks)));
-    let transport = Stdio::new(Lines::new(stdin, LONGEST_LINE), Arc::clone(&output), Some(Arc::clone(&receipts)));
+    let due = Arc::clone(&receipts);
+    let on_sent: OnSent = Arc::new(move |request, written| {
+        let due = Arc::clone(&due);
+        Box::pin(async move { due.sent(&request, written).await })
+    });
+    let transport = LineTransport::new(stdin, Arc::clone(&output)).telling(on_sent);
     let pushing = push::run(handle.clone(), deliveries, Arc::clone(&output), Arc::clone(&hooks), is_ready);
     let server = Server::new(handle.clone(), folder, ready, Arc::clone(&signs), hooks, receipts, briefing);
     let serving = async {

@@ -8,8 +8,8 @@ use portcullis_wire::channel::{event_line, verdict_line};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-use super::transport::SharedStdout;
 use crate::agents::claude::hooks::HookSession;
+use crate::agents::mcp_stdio::SharedOutput;
 use crate::session::link::{Deliveries, Delivery, SessionHandle};
 
 /// As much as is put into one write.
@@ -24,7 +24,7 @@ const CONFIRM_AT: usize = 128;
 pub(super) async fn run(
     handle: SessionHandle,
     mut deliveries: Deliveries,
-    output: Arc<SharedStdout>,
+    output: Arc<SharedOutput>,
     hooks: Arc<HookSession>,
     mut is_ready: watch::Receiver<bool>,
 ) {

@@ -157,6 +157,7 @@ fn request(call: HookCall, flags: ClientFlags, capabilities: Capabilities) -> To
         flags,
         capabilities,
         unreadable: call.unreadable,
+        remembered: None,
     }
 }
 

@@ -66,6 +66,7 @@ impl Driver {
                     suggestions: vec![],
                     flags: ClientFlags::default(),
                     unreadable: None,
+                    remembered: None,
                 };
                 let (gatekeeper, cancelled) = (Arc::clone(&self.gatekeeper), self.begin_request(&id));
                 self.answer_with(id, cancelled.clone(), async move {
@@ -140,6 +141,7 @@ impl Driver {
             suggestions: call.permission_suggestions.clone(),
             flags,
             unreadable: None,
+            remembered: None,
         }
     }
 }

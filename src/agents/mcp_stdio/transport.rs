@@ -3,40 +3,45 @@
 use std::io;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use portcullis_wire::channel::REQUEST_METHOD;
 use rmcp::RoleServer;
-use rmcp::model::{ClientNotification, CustomNotification, ErrorCode, ErrorData, JsonRpcMessage};
+use rmcp::model::{ClientNotification, CustomNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::{Mutex, Semaphore};
+use tokio_util::sync::CancellationToken;
 
-use super::receipts::HookReceipts;
-use super::stdio::{self, StdinReader};
+use super::streams::{ClientReader, ClientWriter};
 use crate::lines::{Line, Lines};
 
-/// Standard output, shared by rmcp and by the events. Locked for one whole write at a time, so that lines never mix.
-pub(super) struct SharedStdout(Mutex<stdio::StdoutWriter>);
+/// What the client reads, shared by rmcp and by whoever writes past it. Locked for one whole write at a time, so that lines never mix.
+pub(in crate::agents) struct SharedOutput(Mutex<ClientWriter>);
 
-impl SharedStdout {
-    pub(super) fn new(writer: stdio::StdoutWriter) -> Self {
+impl SharedOutput {
+    pub(in crate::agents) fn new(writer: ClientWriter) -> Self {
         Self(Mutex::new(writer))
     }
 
     /// Returns when all bytes are with the client's end of the pipe.
-    pub(super) async fn write(&self, bytes: &[u8]) -> io::Result<()> {
+    pub(in crate::agents) async fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let mut writer = self.0.lock().await;
         writer.write_all(bytes).await?;
         writer.flush().await
     }
 }
 
-pub(super) struct Stdio {
-    lines: Lines<StdinReader>,
-    output: Arc<SharedStdout>,
-    /// Told of what was written; none where there are no hooks.
-    receipts: Option<Arc<HookReceipts>>,
+/// Told whether the answer to a request was written.
+pub(in crate::agents) type OnSent = Arc<dyn Fn(RequestId, bool) -> BoxFuture<'static, ()> + Send + Sync>;
+
+pub(in crate::agents) struct LineTransport {
+    lines: Lines<ClientReader>,
+    output: Arc<SharedOutput>,
+    on_sent: Option<OnSent>,
+    /// Cancelled when the client has closed its end: rmcp still waits then for what it has not answered.
+    left: CancellationToken,
     /// The client has asked to initialize. Before that rmcp would end at the first message it does not expect.
     greeted: bool,
     /// Refusals still to be written. A client that floods us and does not read gets no more of them.
@@ -45,13 +50,25 @@ pub(super) struct Stdio {
 
 const MOST_REFUSALS: usize = 64;
 
-impl Stdio {
-    pub(super) fn new(
-        lines: Lines<StdinReader>,
-        output: Arc<SharedStdout>,
-        receipts: Option<Arc<HookReceipts>>,
-    ) -> Self {
-        Self { lines, output, receipts, greeted: false, refusals: Arc::new(Semaphore::new(MOST_REFUSALS)) }
+impl LineTransport {
+    pub(in crate::agents) fn new(input: ClientReader, output: Arc<SharedOutput>) -> Self {
+        Self {
+            lines: Lines::new(input, super::LONGEST_LINE),
+            output,
+            on_sent: None,
+            left: CancellationToken::new(),
+            greeted: false,
+            refusals: Arc::new(Semaphore::new(MOST_REFUSALS)),
+        }
+    }
+
+    pub(in crate::agents) fn telling(self, on_sent: OnSent) -> Self {
+        Self { on_sent: Some(on_sent), ..self }
+    }
+
+    /// Cancelled when the client has closed its end.
+    pub(in crate::agents) fn left(&self) -> CancellationToken {
+        self.left.clone()
     }
 
     /// Answers with an error. In a task of its own: rmcp may drop `receive` at any wait, and half a line is no line.
@@ -112,20 +129,20 @@ fn message(mut value: Value) -> Option<RxJsonRpcMessage<RoleServer>> {
     serde_json::from_value(value).ok()
 }
 
-impl Transport<RoleServer> for Stdio {
+impl Transport<RoleServer> for LineTransport {
     type Error = io::Error;
 
     fn send(
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
-        let (output, receipts) = (Arc::clone(&self.output), self.receipts.clone());
+        let (output, on_sent) = (Arc::clone(&self.output), self.on_sent.clone());
         async move {
             let mut bytes = serde_json::to_vec(&message)?;
             bytes.push(b'\n');
             let written = output.write(&bytes).await;
-            if let (JsonRpcMessage::Response(response), Some(receipts)) = (&message, receipts) {
-                receipts.sent(&response.id, written.is_ok()).await;
+            if let (JsonRpcMessage::Response(response), Some(on_sent)) = (message, on_sent) {
+                on_sent(response.id, written.is_ok()).await;
             }
             written
         }
@@ -144,9 +161,13 @@ impl Transport<RoleServer> for Stdio {
                     let message = format!("a message is at most {} bytes long", super::LONGEST_LINE);
                     self.refuse(&Value::Null, ErrorCode::INVALID_REQUEST, &message);
                 }
-                Ok(Line::End) => return None,
+                Ok(Line::End) => {
+                    self.left.cancel();
+                    return None;
+                }
                 Err(error) => {
-                    tracing::debug!(%error, "standard input");
+                    tracing::debug!(%error, "what the client says");
+                    self.left.cancel();
                     return None;
                 }
             }
@@ -169,13 +190,12 @@ mod tests {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(async {
             let (mut client, server) = tokio::io::duplex(1 << 20);
-            let output = Arc::new(SharedStdout::new(Box::new(server)));
-            let mut stdio =
-                Stdio { greeted, ..Stdio::new(Lines::new(Box::new(tokio::io::empty()), 100), output, None) };
-            let message = stdio.read(line);
+            let output = Arc::new(SharedOutput::new(Box::new(server)));
+            let mut transport = LineTransport { greeted, ..LineTransport::new(Box::new(tokio::io::empty()), output) };
+            let message = transport.read(line);
             // A refusal is written by a task of its own, which has its turn when this one waits.
             tokio::task::yield_now().await;
-            drop(stdio);
+            drop(transport);
             let mut said = String::new();
             client.read_to_string(&mut said).await.unwrap();
             let answers = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

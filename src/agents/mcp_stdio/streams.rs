@@ -10,10 +10,10 @@ use tokio::net::unix::pipe;
 
 use crate::stream::{Writer, reader};
 
-pub(super) type StdinReader = Box<dyn AsyncRead + Send + Unpin>;
-pub(super) type StdoutWriter = Box<dyn AsyncWrite + Send + Unpin>;
+pub(in crate::agents) type ClientReader = Box<dyn AsyncRead + Send + Unpin>;
+pub(in crate::agents) type ClientWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
-pub(super) fn open() -> io::Result<(StdinReader, StdoutWriter)> {
+pub(in crate::agents) fn open() -> io::Result<(ClientReader, ClientWriter)> {
     Ok((input()?, output()?))
 }
 
@@ -21,7 +21,7 @@ fn kind(descriptor: impl AsFd) -> io::Result<FileType> {
     Ok(FileType::from_raw_mode(rustix::fs::fstat(descriptor)?.st_mode))
 }
 
-fn input() -> io::Result<StdinReader> {
+fn input() -> io::Result<ClientReader> {
     let stdin = io::stdin();
     Ok(match kind(&stdin)? {
         FileType::Fifo => match reopened("/proc/self/fd/0", |path| pipe::OpenOptions::new().open_receiver(path)) {
@@ -33,7 +33,7 @@ fn input() -> io::Result<StdinReader> {
     })
 }
 
-fn output() -> io::Result<StdoutWriter> {
+fn output() -> io::Result<ClientWriter> {
     let stdout = io::stdout();
     Ok(match kind(&stdout)? {
         FileType::Fifo => match reopened("/proc/self/fd/1", |path| pipe::OpenOptions::new().open_sender(path)) {

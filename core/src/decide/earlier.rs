@@ -1,0 +1,41 @@
+//! A call that was already answered for: its client asked by itself, and then makes it through our gateway.
+
+use crate::ask::{Ask, AskLife, NewAsk, Source};
+use crate::ids::SessionId;
+use crate::state::State;
+use crate::verdict::{Behavior, Verdict};
+
+/// The verdict of a person that lets this very call through: the same agent, the same id of the call, the same tool and
+/// input. It is used once.
+pub(super) fn verdict<'a>(state: &'a State, session: SessionId, new: &NewAsk) -> Option<(&'a Ask, &'a Verdict)> {
+    if new.source != Source::Gateway {
+        return None;
+    }
+    let call = new.details.tool_use_id.as_deref()?;
+    let input = new.details.digest?;
+    let agent = |session: SessionId| state.session(session)?.about.pid;
+    let ours = agent(session)?;
+    let is_of_call = |ask: &Ask| ask.details.tool_use_id.as_deref() == Some(call);
+    let is_used = state
+        .asks()
+        .any(|(ask, _)| ask.source == Source::Gateway && is_of_call(ask) && agent(ask.session) == Some(ours));
+    let allowed = |(ask, life): &'a (Ask, AskLife)| match life {
+        AskLife::Answered { verdict, .. } if verdict.ruling.behavior == Behavior::Allow => Some((ask, &**verdict)),
+        _ => None,
+    };
+    let fits = |(ask, verdict): &(&Ask, &Verdict)| {
+        let allowed = verdict.ruling.input.as_ref().map(|edited| edited.digest).or(ask.details.digest);
+        is_of_call(ask)
+            && is_same_tool(&ask.tool, &new.tool)
+            && allowed == Some(input)
+            && ask.details.quorum >= new.details.quorum
+            && agent(ask.session) == Some(ours)
+    };
+    if is_used { None } else { state.asks().filter_map(allowed).find(fits) }
+}
+
+/// Whether a client's name for a tool means ours: `mcp__server__tool`, perhaps with the gateway's own name before it.
+fn is_same_tool(of_client: &str, ours: &str) -> bool {
+    let behind_gateway = of_client.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")).map(|(_, tool)| tool);
+    of_client == ours || behind_gateway.is_some() && behind_gateway == ours.strip_prefix("mcp__")
+}

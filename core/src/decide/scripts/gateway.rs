@@ -1,0 +1,173 @@
+//! Clients of the gateway: what they are asked again, and what never goes to them.
+
+use super::check;
+use expect_test::expect;
+
+#[test]
+fn an_answer_to_the_same_call_of_the_same_agent_is_used_once() {
+    check(
+        "0 attach 1 api pid=7
+         0 attach 2 claude@api pid=7 by=gateway
+         0 attach 3 other@api pid=8 by=gateway
+         1 ask 1 1 abcde source=hook tool=mcp__gate__db__query use=t1 digest=1 : read
+         2 allow abcde ann
+         3 ask 2 3 bbbbb source=gateway tool=mcp__db__query use=t1 digest=1 : another agent
+         4 ask 3 2 ccccc source=gateway tool=mcp__db__query use=t2 digest=1 : another call
+         5 withdraw 2 : x
+         6 ask 4 2 ddddd source=gateway tool=mcp__db__query use=t1 digest=1 : its own",
+        &expect![[r#"
+            0 attach 1 api pid=7
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            0 attach 2 claude@api pid=7 by=gateway
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            0 attach 3 other@api pid=8 by=gateway
+              + session 3 attached, wrote []
+              > done
+              > publish session 3
+              > wake session 3 for []
+            1 ask 1 1 abcde source=hook tool=mcp__gate__db__query use=t1 digest=1 : read
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            2 allow abcde ann
+              + ask 1 allowed by ann over http
+              > recorded allow abcde
+              > carry allow abcde to session 1
+              > publish ask 1
+            3 ask 2 3 bbbbb source=gateway tool=mcp__db__query use=t1 digest=1 : another agent
+              + ask 2 as bbbbb
+              > asked as bbbbb
+              > publish ask 2
+            4 ask 3 2 ccccc source=gateway tool=mcp__db__query use=t2 digest=1 : another call
+              + ask 3 as ccccc
+              > asked as ccccc
+              > publish ask 3
+            5 withdraw 2 : x
+              + ask 2 withdrawn: x
+              > done
+              > publish ask 2
+            6 ask 4 2 ddddd source=gateway tool=mcp__db__query use=t1 digest=1 : its own
+              + ask 4 as ddddd
+              + ask 4 allowed by ann over http
+              > asked as ddddd
+              > carry allow ddddd to session 2
+              > publish ask 4
+        "#]],
+    );
+    check(
+        "0 attach 1 api pid=7
+         0 attach 2 claude@api pid=7 by=gateway
+         1 ask 1 1 abcde source=hook tool=mcp__db__query use=t1 digest=1 : read
+         2 ask 2 2 bbbbb source=gateway tool=mcp__db__query use=t1 digest=1 : not answered yet
+         3 ask 3 1 ccccc source=hook tool=mcp__db__query use=t3 digest=1 : read
+         4 allow ccccc ann
+         5 ask 4 2 ddddd source=gateway tool=mcp__db__drop use=t3 digest=1 : another tool
+         6 ask 5 1 eeeee source=hook tool=mcp__db__query use=t5 digest=1 : read
+         7 allow eeeee ann
+         8 ask 6 2 fffff source=gateway tool=mcp__db__query use=t5 digest=1 : the same
+         9 carried 6
+         10 ask 7 2 ggggg source=gateway tool=mcp__db__query use=t5 digest=1 : once more",
+        &expect![[r#"
+            0 attach 1 api pid=7
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            0 attach 2 claude@api pid=7 by=gateway
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            1 ask 1 1 abcde source=hook tool=mcp__db__query use=t1 digest=1 : read
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            2 ask 2 2 bbbbb source=gateway tool=mcp__db__query use=t1 digest=1 : not answered yet
+              + ask 2 as bbbbb
+              > asked as bbbbb
+              > publish ask 2
+            3 ask 3 1 ccccc source=hook tool=mcp__db__query use=t3 digest=1 : read
+              + ask 3 as ccccc
+              > asked as ccccc
+              > publish ask 3
+            4 allow ccccc ann
+              + ask 3 allowed by ann over http
+              > recorded allow ccccc
+              > carry allow ccccc to session 1
+              > publish ask 3
+            5 ask 4 2 ddddd source=gateway tool=mcp__db__drop use=t3 digest=1 : another tool
+              + ask 4 as ddddd
+              > asked as ddddd
+              > publish ask 4
+            6 ask 5 1 eeeee source=hook tool=mcp__db__query use=t5 digest=1 : read
+              + ask 5 as eeeee
+              > asked as eeeee
+              > publish ask 5
+            7 allow eeeee ann
+              + ask 5 allowed by ann over http
+              > recorded allow eeeee
+              > carry allow eeeee to session 1
+              > publish ask 5
+            8 ask 6 2 fffff source=gateway tool=mcp__db__query use=t5 digest=1 : the same
+              + ask 6 as fffff
+              + ask 6 allowed by ann over http
+              > asked as fffff
+              > carry allow fffff to session 2
+              > publish ask 6
+            9 carried 6
+              > done
+            10 ask 7 2 ggggg source=gateway tool=mcp__db__query use=t5 digest=1 : once more
+              + ask 7 as ggggg
+              > asked as ggggg
+              > publish ask 7
+        "#]],
+    );
+}
+
+#[test]
+fn events_never_go_to_a_client_of_the_gateway() {
+    check(
+        "0 attach 1 claude@api by=gateway
+         1 say 1 ann : hello
+         2 say 2 ann to=session:1 : hello
+         3 attach 2 api
+         4 say 3 ann : hello again
+         5 end 2",
+        &expect![[r#"
+            0 attach 1 claude@api by=gateway
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 say 1 ann : hello
+              + event 1 of ann in chat 1 for nobody yet
+              > ok
+              > publish event 1
+            2 say 2 ann to=session:1 : hello
+              > refused: NoRoute(TakesNone(00000000000000000000000001))
+            3 attach 2 api
+              + session 2 attached, wrote []
+              + events 1 moved to session 2
+              > done
+              > publish session 2
+              > wake session 2 for [1]
+            4 say 3 ann : hello again
+              + event 3 of ann in chat 2 for session 2
+              > ok
+              > wake session 2 for [1 3]
+              > publish event 3
+            5 end 2
+              + session 2 ended: bye
+              + events 1 3 moved to nobody yet, perhaps again
+              > done
+              > publish session 2
+              > wake session 1 for []
+        "#]],
+    );
+}

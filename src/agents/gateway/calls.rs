@@ -1,0 +1,158 @@
+//! A call of a client: judged, perhaps asked about, then made once.
+
+use std::io;
+
+use portcullis_core::{CallOutcome, Source};
+use portcullis_wire::permission::GATEWAY;
+use portcullis_wire::preview::preview;
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+use super::catalog::ListedTool;
+use super::session::ClientSession;
+use crate::session::gatekeeper::{
+    CallKey, Capabilities, ClientFlags, Decision, FinishedCall, GatekeeperAnswer, ToolRequest, WithoutDecision,
+};
+use crate::upstream::{CallFailure, PassedRequest, Upstreams};
+
+/// A larger result is not passed on: no line of the client's may be longer.
+const LARGEST_RESULT: usize = 16 << 20;
+
+/// We make the call ourselves, and can wait: without a decision it is not made.
+const CAPABILITIES: Capabilities = Capabilities {
+    source: Source::Gateway,
+    edit: true,
+    interrupt: false,
+    remember: true,
+    heeds_ask: false,
+    terminal: false,
+    waits: None,
+    without_decision: WithoutDecision::Waits,
+    modes: &[],
+    confirms: false,
+};
+
+/// What a client wants to call.
+pub(super) struct WantedCall<'a> {
+    pub(super) tool: &'a ListedTool,
+    /// As the client sent them.
+    pub(super) params: Map<String, Value>,
+    /// The client's own id of the call, else one that no other call of the session has.
+    pub(super) id: String,
+    /// Where what the server says of its progress goes.
+    pub(super) progress: mpsc::Sender<Value>,
+    /// The client no longer wants it, or left.
+    pub(super) cancelled: &'a CancellationToken,
+}
+
+/// How a call ended for the client.
+pub(super) enum CallEnd {
+    /// The server's result, or a tool error of ours.
+    Result(Value),
+    /// The server's own error.
+    Error { code: i32, message: String, data: Option<Value> },
+}
+
+impl CallEnd {
+    fn tool_error(text: impl Into<String>) -> Self {
+        Self::Result(json!({"content": [{"type": "text", "text": text.into()}], "isError": true}))
+    }
+}
+
+impl ClientSession {
+    /// Makes the call if it may be made. Returns at once when the client no longer wants it.
+    pub(super) async fn call(&self, upstreams: &Upstreams, wanted: WantedCall<'_>) -> CallEnd {
+        let WantedCall { tool, mut params, id, progress, cancelled } = wanted;
+        let arguments = params.remove("arguments").unwrap_or_else(|| json!({}));
+        let mut request = ToolRequest {
+            tool: tool.full.clone(),
+            input: arguments,
+            tool_use_id: Some(id),
+            agent: None,
+            folder: None,
+            mode: None,
+            suggestions: vec![suggestion(&tool.full)],
+            flags: ClientFlags { description: Some(tool.in_words()), ..ClientFlags::default() },
+            capabilities: CAPABILITIES,
+            unreadable: None,
+            remembered: self.remembered(tool),
+        };
+        let answer = self.gatekeeper.asked(request.clone(), cancelled).await;
+        let GatekeeperAnswer { decision, verdict } = answer;
+        if let Some(ask) = verdict {
+            self.handle().wrote(&[], None, &[ask]);
+            self.handle().confirm().await;
+        }
+        match decision {
+            Decision::Allow { input, scope, .. } => {
+                self.remember(tool, scope);
+                if let Some(input) = input {
+                    request.input = input;
+                }
+            }
+            Decision::Deny { message, .. } => {
+                self.finished(&request, CallOutcome::Denied);
+                return CallEnd::tool_error(format!("Denied: {message}"));
+            }
+            Decision::Ask { .. } | Decision::NoDecision => {
+                return CallEnd::tool_error("The call was not made: nobody decided about it.");
+            }
+        }
+        params.insert("name".to_owned(), tool.name.as_str().into());
+        params.insert("arguments".to_owned(), request.input.clone());
+        let passed = PassedRequest {
+            method: "tools/call",
+            params,
+            progress: Some(progress),
+            cancelled: Some(cancelled),
+            takes_input_required: false,
+        };
+        let called = upstreams.request(&tool.server, &passed).await;
+        let has_failed = called.as_ref().map_or(true, |result| result["isError"] == true);
+        self.finished(&request, if has_failed { CallOutcome::Failed } else { CallOutcome::Ran });
+        end_of(called, tool)
+    }
+
+    fn finished(&self, request: &ToolRequest, outcome: CallOutcome) {
+        let preview = preview(&request.tool, &request.input);
+        self.gatekeeper.after(FinishedCall { call: CallKey::of(request), preview, outcome, decided_by: None });
+    }
+}
+
+/// What a person may allow for longer than once.
+fn suggestion(tool: &str) -> Value {
+    json!({"type": "addRules", "behavior": "allow", "destination": GATEWAY, "rules": [{"toolName": tool}]})
+}
+
+fn end_of(called: Result<Value, CallFailure>, tool: &ListedTool) -> CallEnd {
+    match called {
+        Ok(result) => match size_of(&result) {
+            size if size > LARGEST_RESULT => CallEnd::tool_error(format!(
+                "The tool {} of {} gave a result of {size} bytes, and no more than {LARGEST_RESULT} are passed on.",
+                tool.name, tool.server
+            )),
+            _ => CallEnd::Result(result),
+        },
+        Err(CallFailure::Refused { code, message, data }) => CallEnd::Error { code, message, data },
+        Err(failure) => CallEnd::tool_error(format!("{} of {}: {}", tool.name, tool.server, failure.why())),
+    }
+}
+
+/// As it would be written.
+fn size_of(value: &Value) -> usize {
+    struct Counter(usize);
+    impl io::Write for Counter {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut counter = Counter(0);
+    // A value can always be written.
+    drop(serde_json::to_writer(&mut counter, value));
+    counter.0
+}

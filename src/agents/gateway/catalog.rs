@@ -1,0 +1,159 @@
+//! What the servers behind a gateway offer, under the names that clients use.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::Gateway;
+use crate::fixed;
+use crate::upstream::{ListKind, ToolName, names};
+
+/// A server that has no list by then is left out of the answer. The client is told when there is one.
+const LIST_WAIT: Duration = Duration::from_secs(3);
+
+/// A tool of one server.
+#[derive(Debug, PartialEq)]
+pub(super) struct ListedTool {
+    pub(super) server: String,
+    /// Of the server's configuration: another program under the same name is another server.
+    pub(super) server_hash: String,
+    /// As its server calls it.
+    pub(super) name: String,
+    /// As rules and people call it.
+    pub(super) full: String,
+    /// As the client calls it.
+    pub(super) shown: String,
+    /// As the server describes it.
+    pub(super) described: Value,
+}
+
+impl ListedTool {
+    /// The server's description, under the name that the client uses.
+    pub(super) fn listed(&self) -> Value {
+        let mut described = self.described.clone();
+        described["name"] = self.shown.as_str().into();
+        described
+    }
+
+    /// Everything by which a person, or a model, knows what it does. What is allowed for longer than once is allowed for this.
+    pub(super) fn identity(&self) -> String {
+        let described = ["title", "description", "inputSchema", "outputSchema", "annotations"];
+        let described = described.map(|key| self.described.get(key));
+        serde_json::json!([self.server, self.server_hash, self.name, described]).to_string()
+    }
+
+    /// What people are told of it. What the server claims is marked as such: it decides nothing.
+    pub(super) fn in_words(&self) -> String {
+        let hint = |name: &str| self.described.get("annotations").and_then(|hints| hints.get(name)?.as_bool());
+        let claim = match (hint("readOnlyHint"), hint("destructiveHint")) {
+            (Some(true), _) => "; the server says that it only reads",
+            (_, Some(true)) => "; the server says that it may destroy",
+            _ => "",
+        };
+        let title = self.described.get("title").and_then(Value::as_str);
+        let title = title.filter(|title| *title != self.name).map(|title| format!(" ({title})")).unwrap_or_default();
+        format!("{}{title} of the MCP server {}{claim}", self.name, self.server)
+    }
+}
+
+/// All tools, and the servers that could not be asked.
+#[derive(Debug, Default)]
+pub(super) struct Catalog {
+    pub(super) tools: Vec<Arc<ListedTool>>,
+    /// By name, with the reason.
+    pub(super) unavailable: BTreeMap<String, String>,
+}
+
+impl Catalog {
+    pub(super) fn of(gateway: &Gateway, listed: Listed) -> Self {
+        let names = shown_names(gateway, &listed.items);
+        let tools = listed.items.into_iter().zip(names).map(|((server, described), (full, shown))| {
+            let name = name_of(&described).to_owned();
+            let server_hash = gateway.upstreams.hash(&server).unwrap_or_default();
+            Arc::new(ListedTool { server, server_hash, name, full, shown, described })
+        });
+        Self { tools: tools.collect(), unavailable: listed.unavailable }
+    }
+
+    pub(super) fn find(&self, shown: &str) -> Option<Arc<ListedTool>> {
+        self.tools.iter().find(|tool| tool.shown == shown).cloned()
+    }
+}
+
+/// What servers offer of one kind, and those that could not be asked.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    /// Each with its server.
+    pub(super) items: Vec<(String, Value)>,
+    /// By name, with the reason.
+    pub(super) unavailable: BTreeMap<String, String>,
+}
+
+impl Listed {
+    /// Asks all servers at once. `late` is told when one answers that was not waited for.
+    pub(super) async fn read(gateway: &Gateway, kind: ListKind, late: &Late) -> Self {
+        let wait = fixed::wait("MCP_LIST", LIST_WAIT);
+        let asked: Vec<_> = gateway.servers.iter().map(|server| ask(gateway, server, kind, wait, late)).collect();
+        let answers = futures_util::future::join_all(asked).await;
+        let mut listed = Self::default();
+        for (server, answer) in gateway.servers.iter().zip(answers) {
+            match answer {
+                Ok(items) => listed.items.extend(items.iter().map(|item| (server.clone(), item.clone()))),
+                Err(why) => drop(listed.unavailable.insert(server.clone(), why)),
+            }
+        }
+        listed
+    }
+}
+
+/// Kinds of which a list has come that was not waited for.
+pub(super) type Late = mpsc::Sender<ListKind>;
+
+pub(super) fn name_of(item: &Value) -> &str {
+    item.get("name").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The names of tools or prompts: as rules have them, and as the client does.
+pub(super) fn shown_names(gateway: &Gateway, items: &[(String, Value)]) -> Vec<(String, String)> {
+    let pairs: Vec<(&str, &str)> = items.iter().map(|(server, item)| (server.as_str(), name_of(item))).collect();
+    let shown = |((_, name), full): (&(&str, &str), ToolName)| {
+        let shown = if gateway.is_bare { (*name).to_owned() } else { without_prefix(&full.full).to_owned() };
+        (full.full, shown)
+    };
+    pairs.iter().zip(names(&pairs)).map(shown).collect()
+}
+
+/// `server__tool` of `mcp__server__tool`: clients put a prefix of their own before it.
+fn without_prefix(full: &str) -> &str {
+    full.strip_prefix("mcp__").unwrap_or(full)
+}
+
+/// What one server offers, or why that is not known.
+async fn ask(
+    gateway: &Gateway,
+    server: &str,
+    kind: ListKind,
+    wait: Duration,
+    late: &Late,
+) -> Result<Arc<Vec<Value>>, String> {
+    let (upstreams, name) = (Arc::clone(&gateway.upstreams), server.to_owned());
+    // In a task of its own: a connection that takes long is made all the same.
+    let mut asking = tokio::spawn(async move { upstreams.list(&name, kind).await });
+    match tokio::time::timeout(wait, &mut asking).await {
+        Ok(Ok(listed)) => listed.map_err(|failure| failure.why()),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => {
+            let late = late.clone();
+            tokio::spawn(async move {
+                if matches!(asking.await, Ok(Ok(_))) {
+                    // A client that takes nothing is not told.
+                    late.try_send(kind).ok();
+                }
+            });
+            Err(format!("it has not answered within {} s", wait.as_secs()))
+        }
+    }
+}

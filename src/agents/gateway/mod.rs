@@ -1,0 +1,81 @@
+//! The gateway: one MCP server in front of all MCP servers of a person. Each client is a session at the gate, and each of
+//! its calls passes the gatekeeper before it reaches a server.
+
+mod calls;
+mod catalog;
+mod core;
+mod passing;
+mod relay;
+mod server;
+mod session;
+
+use std::sync::Arc;
+
+use rmcp::ServiceExt as _;
+use tokio_util::sync::CancellationToken;
+
+use crate::agents::mcp_stdio::{self, LineTransport, SharedOutput};
+use crate::session::gatekeeper::{GatekeeperSettings, Judge};
+use crate::session::link::{Deliveries, SessionHandle};
+use crate::upstream::Upstreams;
+use core::GatewayCore;
+use server::GatewayServer;
+
+/// What a gateway says it is. A gateway that meets this name in another does not go on.
+pub(crate) const NAME: &str = "portcullis";
+
+/// The servers behind a gateway, and how a client of it comes to be a session at the gate.
+pub(crate) struct Gateway {
+    pub(crate) upstreams: Arc<Upstreams>,
+    /// Those that are offered, by name.
+    pub(crate) servers: Vec<String>,
+    /// There is one server only, and its tools keep their own names.
+    pub(crate) is_bare: bool,
+    /// Attaches a client, which calls itself so.
+    pub(crate) attach: AttachClient,
+}
+
+pub(crate) type AttachClient = Box<dyn Fn(&str) -> AttachedClient + Send + Sync>;
+
+/// A client's place at the gate.
+pub(crate) struct AttachedClient {
+    pub(crate) handle: SessionHandle,
+    pub(crate) deliveries: Deliveries,
+    pub(crate) judge: Judge,
+    pub(crate) settings: GatekeeperSettings,
+    pub(crate) always: AlwaysAllowed,
+}
+
+/// Tools that a person allowed for always, each as its server described it then.
+pub(crate) struct AlwaysAllowed {
+    /// Whether this tool was, as it is described now.
+    pub(crate) holds: OfTool<bool>,
+    /// It is from now on.
+    pub(crate) add: OfTool<anyhow::Result<()>>,
+}
+
+/// Of a tool, by its full name and its description.
+pub(crate) type OfTool<T> = Box<dyn Fn(&str, &str) -> T + Send + Sync>;
+
+/// Serves one client on standard input and output, until it closes its end or `stop`.
+pub(crate) async fn run(gateway: Gateway, stop: CancellationToken) -> anyhow::Result<()> {
+    let (stdin, stdout) = mcp_stdio::open()?;
+    let transport = LineTransport::new(stdin, Arc::new(SharedOutput::new(stdout)));
+    let left = transport.left();
+    let core = Arc::new(GatewayCore::new(gateway));
+    let only = Arc::clone(&core);
+    let server = GatewayServer::new(Box::new(move |_, _| Arc::clone(&only)));
+    let ending = left.clone();
+    let stopping = tokio::spawn(async move {
+        stop.cancelled().await;
+        ending.cancel();
+    });
+    match Box::pin(server.serve_with_ct(transport, left)).await {
+        Ok(running) => drop(running.waiting().await),
+        // Most often the client closed its end before it said a word.
+        Err(error) => tracing::debug!(%error, "no session came about"),
+    }
+    stopping.abort();
+    core.close().await;
+    Ok(())
+}

@@ -1,0 +1,153 @@
+//! What servers say by themselves, on its way to the client that it is for.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use rmcp::RoleServer;
+use rmcp::model::{ProgressNotificationParam, ProgressToken, ServerNotification, ServerRequest};
+use rmcp::service::{Peer, RequestContext, ServiceError};
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
+
+use crate::fixed;
+use crate::locks::locked;
+use crate::upstream::{FromServer, ListKind, RefusedRequest, ServerSaid};
+
+/// What a server may say before a client has taken it.
+pub(super) const MOST_SAID: usize = 256;
+/// A client that gave a token hears of a call so often, also while a person is asked: many give up otherwise.
+const HEARTBEAT: Duration = Duration::from_secs(15);
+/// So small that whatever a server reports is further.
+const HEARTBEAT_STEP: f64 = 1e-6;
+
+/// The calls that a client has under way. What a server says meanwhile belongs to the newest with it.
+#[derive(Clone, Default)]
+pub(super) struct ClientCalls(Arc<Mutex<Vec<CallUnderWay>>>);
+
+struct CallUnderWay {
+    server: String,
+    said: mpsc::Sender<ServerSaid>,
+}
+
+impl ClientCalls {
+    /// Passes what all servers say on, for as long as they do. A call that is under way tells its part by itself, so that
+    /// it comes with the answer to that very request.
+    pub(super) async fn relay(self, peer: Peer<RoleServer>, mut from_servers: mpsc::Receiver<FromServer>) {
+        while let Some(FromServer { server, said }) = from_servers.recv().await {
+            let call = match said {
+                ServerSaid::Changed(_) => None,
+                _ => self.newest(&server),
+            };
+            let said = match call {
+                Some(call) => match call.try_send(said) {
+                    Ok(()) => continue,
+                    Err(mpsc::error::TrySendError::Full(said) | mpsc::error::TrySendError::Closed(said)) => said,
+                },
+                None => said,
+            };
+            let peer = peer.clone();
+            tokio::spawn(async move { tell(&peer, said).await });
+        }
+    }
+
+    fn newest(&self, server: &str) -> Option<mpsc::Sender<ServerSaid>> {
+        locked(&self.0).iter().rfind(|call| call.server == server).map(|call| call.said.clone())
+    }
+
+    /// Waits for the end of a request to `server`. Meanwhile the client is told what the server says, and how it goes on.
+    pub(super) async fn during<T>(
+        &self,
+        server: &str,
+        context: &RequestContext<RoleServer>,
+        mut progress: mpsc::Receiver<Value>,
+        request: impl Future<Output = T>,
+    ) -> T {
+        let (said, mut hears) = mpsc::channel(MOST_SAID);
+        let _entry = self.enter(server, said);
+        let token = context.meta.get_progress_token();
+        let (mut telling, mut beats) = (FuturesUnordered::new(), 0.0);
+        let every = fixed::wait("MCP_HEARTBEAT", HEARTBEAT);
+        let mut heartbeat = tokio::time::interval_at(tokio::time::Instant::now() + every, every);
+        let mut request = std::pin::pin!(request);
+        loop {
+            tokio::select! {
+                biased;
+                Some(reported) = progress.recv() => report(context, token.as_ref(), reported).await,
+                Some(said) = hears.recv() => telling.push(tell(&context.peer, said)),
+                Some(()) = telling.next() => {}
+                _ = heartbeat.tick(), if token.is_some() => {
+                    beats += HEARTBEAT_STEP;
+                    let waits = json!({"progress": beats, "message": "waiting for a person, or for the server"});
+                    report(context, token.as_ref(), waits).await;
+                }
+                end = &mut request => return end,
+            }
+        }
+    }
+
+    fn enter(&self, server: &str, said: mpsc::Sender<ServerSaid>) -> Entry {
+        locked(&self.0).push(CallUnderWay { server: server.to_owned(), said: said.clone() });
+        Entry { calls: self.clone(), said }
+    }
+}
+
+/// The place of one call, until it is dropped.
+struct Entry {
+    calls: ClientCalls,
+    said: mpsc::Sender<ServerSaid>,
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        locked(&self.calls.0).retain(|call| !call.said.same_channel(&self.said));
+    }
+}
+
+/// Under the client's own token.
+async fn report(context: &RequestContext<RoleServer>, token: Option<&ProgressToken>, mut reported: Value) {
+    let Some(token) = token else { return };
+    reported["progressToken"] = json!(token);
+    if let Ok(params) = serde_json::from_value::<ProgressNotificationParam>(reported) {
+        drop(context.peer.notify_progress(params).await);
+    }
+}
+
+async fn tell(peer: &Peer<RoleServer>, said: ServerSaid) {
+    match said {
+        ServerSaid::Changed(kind) => drop(changed(peer, kind).await),
+        ServerSaid::Notification { method, params } => {
+            let notification = json!({"method": method, "params": params});
+            if let Ok(notification) = serde_json::from_value::<ServerNotification>(notification) {
+                drop(peer.send_notification(notification).await);
+            }
+        }
+        ServerSaid::Request { method, params, answer } => {
+            let answered = match serde_json::from_value::<ServerRequest>(json!({"method": method, "params": params})) {
+                Ok(request) => match peer.send_request(request).await {
+                    Ok(result) => Ok(serde_json::to_value(result).unwrap_or_default()),
+                    Err(ServiceError::McpError(error)) => {
+                        Err(RefusedRequest { code: error.code.0, message: error.message.to_string() })
+                    }
+                    Err(error) => Err(refused(error.to_string())),
+                },
+                Err(error) => Err(refused(error.to_string())),
+            };
+            drop(answer.send(answered));
+        }
+    }
+}
+
+fn refused(message: String) -> RefusedRequest {
+    const INTERNAL: i32 = -32603;
+    RefusedRequest { code: INTERNAL, message }
+}
+
+pub(super) async fn changed(peer: &Peer<RoleServer>, kind: ListKind) -> Result<(), ServiceError> {
+    match kind {
+        ListKind::Tools => peer.notify_tool_list_changed().await,
+        ListKind::Resources | ListKind::Templates => peer.notify_resource_list_changed().await,
+        ListKind::Prompts => peer.notify_prompt_list_changed().await,
+    }
+}

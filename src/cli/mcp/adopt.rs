@@ -1,0 +1,119 @@
+//! `portcullis mcp adopt` and `release`: servers of Claude Code behind the gateway, and back.
+
+use std::process::ExitCode;
+
+use super::super::{environment, paths, say};
+use super::configuration;
+use crate::failure::Failure;
+use crate::setup::adopted::{AdoptedServer, AdoptedServers, gateway_entry, starts_gateway};
+use crate::setup::place::{choose, this_program};
+use crate::setup::servers;
+use crate::upstream::config::{ConfiguredServer, ServerLayer};
+
+#[derive(clap::Args)]
+pub(super) struct Adopt {
+    /// The names of servers; all of yours if they are left out
+    pub(super) servers: Vec<String>,
+}
+
+#[derive(clap::Args)]
+pub(super) struct Release {
+    /// The names of servers; all that were adopted if they are left out
+    pub(super) servers: Vec<String>,
+}
+
+impl Adopt {
+    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
+        let (files, configuration) = configuration()?;
+        let paths = paths()?;
+        let mut adopted = AdoptedServers::read(&paths);
+        // A program that may be gone tomorrow is copied first.
+        let place = choose(&this_program()?, &environment)?;
+        place.settle()?;
+        let program = place.path().display().to_string();
+        let mut count = 0;
+        for server in self.chosen(&configuration.servers)? {
+            let under = files.under(server.layer).unwrap_or_default();
+            let Some(written) = servers::written(&server.file, &under, &server.name)? else { continue };
+            if starts_gateway(&serde_json::from_str(&written).unwrap_or_default(), &server.name) {
+                say(&format!("{} is behind the gateway already.\n", server.name));
+                continue;
+            }
+            let entry = AdoptedServer { file: server.file.clone(), under, name: server.name.clone(), written };
+            adopted.0.retain(|known| !known.is(&entry.file, &entry.under, &entry.name));
+            adopted.0.push(entry.clone());
+            // Before the entry is changed: what is lost then is nothing.
+            adopted.write(&paths)?;
+            let node = gateway_entry(&program, &entry.name);
+            servers::replace(&paths, &entry.file, &entry.under, &entry.name, &node)?;
+            say(&format!("{} is behind the gateway now ({}).\n", entry.name, entry.file.display()));
+            count += 1;
+        }
+        say(match count {
+            0 => "Nothing was changed.\n",
+            _ => "Sessions of Claude Code that run keep what they have: start them anew.\n",
+        });
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Those that were named, or all that can be.
+    fn chosen<'a>(&self, servers: &'a [ConfiguredServer]) -> anyhow::Result<Vec<&'a ConfiguredServer>> {
+        let is_ours = |server: &&ConfiguredServer| matches!(server.layer, ServerLayer::Local | ServerLayer::User);
+        let starts_us = |server: &&ConfiguredServer| {
+            server.entry.as_ref().is_some_and(|entry| entry.endpoint.starts_this_program())
+        };
+        if self.servers.is_empty() {
+            return Ok(servers.iter().filter(is_ours).filter(|server| !starts_us(server)).collect());
+        }
+        let mut chosen = vec![];
+        for name in &self.servers {
+            let named: Vec<&ConfiguredServer> = servers.iter().filter(|server| server.name == *name).collect();
+            match named.iter().find(|server| is_ours(server)) {
+                Some(server) if !starts_us(server) => chosen.push(*server),
+                Some(_) => {
+                    return Err(Failure::usage(format!("{name} starts portcullis itself"), "name another").into());
+                }
+                None if named.is_empty() => {
+                    let hint = "see what is configured: portcullis mcp list";
+                    return Err(Failure::usage(format!("no MCP server is called {name:?}"), hint).into());
+                }
+                None => {
+                    let what = format!("{name} stands in a file that others share ({})", named[0].file.display());
+                    let hint = format!("add it for yourself, which hides theirs: portcullis mcp add {name} -- COMMAND");
+                    return Err(Failure::usage(what, hint).into());
+                }
+            }
+        }
+        Ok(chosen)
+    }
+}
+
+impl Release {
+    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
+        let paths = paths()?;
+        let mut adopted = AdoptedServers::read(&paths);
+        let is_wanted = |known: &AdoptedServer| self.servers.is_empty() || self.servers.contains(&known.name);
+        let (wanted, kept): (Vec<AdoptedServer>, Vec<AdoptedServer>) = adopted.0.into_iter().partition(is_wanted);
+        if let Some(unknown) = self.servers.iter().find(|name| !wanted.iter().any(|known| known.name == **name)) {
+            let what = format!("{unknown:?} was not put behind the gateway");
+            return Err(Failure::usage(what, "see: portcullis mcp list").into());
+        }
+        for known in &wanted {
+            let there = servers::written(&known.file, &known.under, &known.name)?;
+            let is_ours = there
+                .is_some_and(|there| starts_gateway(&serde_json::from_str(&there).unwrap_or_default(), &known.name));
+            if is_ours {
+                servers::put_back(&paths, &known.file, &known.under, &known.name, &known.written)?;
+                say(&format!("{} is in {} as it was.\n", known.name, known.file.display()));
+            } else {
+                say(&format!("{} in {} was changed since, and is left as it is.\n", known.name, known.file.display()));
+            }
+        }
+        if wanted.is_empty() {
+            say("No server is behind the gateway.\n");
+        }
+        adopted = AdoptedServers(kept);
+        adopted.write(&paths)?;
+        Ok(ExitCode::SUCCESS)
+    }
+}

@@ -1,0 +1,143 @@
+//! What the gateway passes on besides calls, what a person allows for longer than once, and a gate that goes away.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::gateway::{Client, calls, heard, patient, text};
+use super::{configure, everything, fake, node};
+use crate::support::PATIENCE;
+use crate::support::home::Home;
+use crate::support::until;
+
+#[test]
+fn resources_prompts_and_what_servers_say_reach_the_client() {
+    let home = patient();
+    let gate = home.serve();
+    configure(&home, &json!({"real": everything(), "fake": fake("none")}));
+    home.run(&["rules", "add", "allow", "mcp__real"]).ok();
+    let client = Client::able(&home, &[], &json!({"elicitation": {}, "sampling": {}}));
+    let resources = client.ask("resources/list", &json!({}));
+    let resource = resources["result"]["resources"][0]["uri"].as_str().unwrap_or_else(|| panic!("{resources}"));
+    let read = client.ask("resources/read", &json!({"uri": resource}));
+    assert!(read["result"]["contents"][0]["uri"] == resource, "{read}");
+    let templates = client.ask("resources/templates/list", &json!({}));
+    assert!(!templates["result"]["resourceTemplates"].as_array().unwrap().is_empty(), "{templates}");
+    let text_at = client.ask("resources/read", &json!({"uri": "demo://resource/dynamic/text/1"}));
+    assert!(text_at["result"]["contents"][0]["text"].is_string(), "{text_at}");
+    let unknown = client.ask("resources/read", &json!({"uri": "nowhere://x"}));
+    assert_eq!(unknown["error"]["code"], -32002, "{unknown}");
+    let prompts = client.ask("prompts/list", &json!({}));
+    let prompts: Vec<&str> =
+        prompts["result"]["prompts"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert!(prompts.contains(&"real__simple-prompt"), "{prompts:?}");
+    let prompt = client.ask("prompts/get", &json!({"name": "real__simple-prompt"}));
+    assert!(prompt["result"]["messages"][0]["content"]["text"].is_string(), "{prompt}");
+
+    // Its tools that need a person at the client come once the server knows that there is one. No model is lent.
+    let tools = until("the tool that asks", || {
+        Some(client.tools()).filter(|tools| tools.iter().any(|tool| tool == "real__trigger-elicitation-request"))
+    });
+    assert!(!tools.iter().any(|tool| tool.contains("sampling")), "{tools:?}");
+    let called = client.call("real__trigger-elicitation-request", &json!({}));
+    let asked = client.message(|message| message["method"] == "elicitation/create");
+    client.say(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "decline"}}));
+    let answer = client.answer(called);
+    assert!(answer["result"]["content"].to_string().contains("decline"), "{answer}");
+
+    let meta = json!({"progressToken": "mine"});
+    let arguments = json!({"duration": 0.1, "steps": 2});
+    let params = json!({"name": "real__trigger-long-running-operation", "arguments": arguments, "_meta": meta});
+    let called = client.send("tools/call", &params);
+    let is_first =
+        |message: &Value| message["method"] == "notifications/progress" && message["params"]["progress"] == 1.0;
+    assert_eq!(client.message(is_first)["params"]["progressToken"], "mine");
+    assert!(text(&client.answer(called)).contains("completed"));
+    assert!(gate.asks().is_empty());
+}
+
+#[test]
+fn what_is_always_allowed_is_asked_again_when_the_server_describes_it_otherwise() {
+    let home = patient();
+    let gate = home.serve();
+    let file = home.user().join("description");
+    fs::write(&file, "Reads a file").unwrap();
+    let mut entry = fake("described");
+    entry["env"] = json!({"DESCRIPTION": file});
+    configure(&home, &json!({"fake": entry}));
+    let client = Client::start(&home, &[]);
+    client.tools();
+    let called = client.call("fake__echo", &json!({"n": 1}));
+    let ask = gate.only_ask();
+    let offers: Vec<&str> = ask["offers"].as_array().unwrap().iter().map(|it| it["scope"].as_str().unwrap()).collect();
+    assert_eq!(offers, ["session", "always"], "{ask}");
+    gate.answer(&ask, &json!({"behavior": "allow", "scope": "always"}));
+    text(&client.answer(called));
+    // Other arguments, another client: nobody is asked.
+    text(&client.answer(client.call("fake__echo", &json!({"n": 2}))));
+    let other = Client::start(&home, &[]);
+    text(&other.answer(other.call("fake__echo", &json!({"n": 3}))));
+    assert_eq!(gate.asks().len(), 1);
+    let outcomes = until("the calls in the log", || Some(home.records("called")).filter(|calls| calls.len() == 3));
+    let decided: Vec<&Value> = outcomes.iter().map(|call| &call["decided_by"]).collect();
+    assert_eq!(decided, ["person", "rule always allowed", "rule always allowed"]);
+    fs::write(&file, "Deletes a file").unwrap();
+    let third = Client::start(&home, &[]);
+    let called = third.call("fake__echo", &json!({"n": 4}));
+    let again = gate.only_ask();
+    assert_eq!(again["input"], json!({"n": 4}));
+    gate.answer(&again, &json!({"behavior": "deny"}));
+    assert!(text(&third.answer(called)).starts_with("Denied"));
+}
+
+#[test]
+fn a_call_that_waits_for_a_person_outlives_the_gate() {
+    let home = Home::without_auto_start();
+    home.fix("PORTCULLIS_TEST_MCP_LIST", 60_000);
+    let gate = home.serve();
+    let (entry, file) = heard(&home, "none");
+    configure(&home, &json!({"fake": entry}));
+    let client = Client::start(&home, &[]);
+    let called = client.call("fake__echo", &json!({"n": 1}));
+    let ask = gate.only_ask();
+    let gate = home.restart(&gate);
+    gate.allow(&ask);
+    assert_eq!(text(&client.answer(called)), r#"echo {"n":1}"#);
+    assert_eq!(calls(&file), 1);
+}
+
+#[test]
+fn adopted_servers_are_behind_the_gateway_and_come_back_to_the_byte() {
+    let home = patient();
+    let gate = home.serve();
+    let file = home.user().join(".claude.json");
+    let (script, node) = (concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fakes/mcp-server.js"), node());
+    let before = format!(
+        "{{ \"numStartups\": 3,\n\t\"mcpServers\": {{\"fake\":   {{ \"command\": \"{node}\" ,\n \"args\": [\"{script}\",\"none\"] }},\n \
+         \"other\": {{\"type\":\"http\",\"url\":\"https://example.org/mcp\"}} }} }}"
+    );
+    fs::write(&file, &before).unwrap();
+    assert!(home.run(&["doctor"]).stdout.contains("past the gateway: fake, other"));
+    let adopted = home.run(&["mcp", "adopt", "fake"]).ok();
+    assert!(adopted.stdout.contains("fake is behind the gateway now"), "{}", adopted.stdout);
+    let written: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    assert_eq!(written["mcpServers"]["fake"]["args"], json!(["mcp", "serve", "--server", "fake"]), "{written}");
+    assert_eq!(written["mcpServers"]["other"]["type"], "http");
+    assert!(home.run(&["mcp", "adopt", "fake"]).ok().stdout.contains("already"));
+    // To us it is still the server that it was.
+    assert_eq!(super::listed(&home, "fake")["state"], "connected");
+    let client = Client::start(&home, &["--server", "fake"]);
+    let called = client.call("echo", &json!({"n": 1}));
+    let ask = gate.only_ask();
+    assert_eq!(ask["tool"], "mcp__fake__echo");
+    gate.allow(&ask);
+    assert_eq!(text(&client.answer(called)), r#"echo {"n":1}"#);
+    client.child.close_stdin();
+    client.child.wait_exit(PATIENCE);
+    // Claude Code writes its file meanwhile; the entry comes back as it was written all the same.
+    let changed = fs::read_to_string(&file).unwrap().replace("\"numStartups\": 3", "\"numStartups\": 4");
+    fs::write(&file, &changed).unwrap();
+    home.run(&["mcp", "release"]).ok();
+    assert_eq!(fs::read_to_string(&file).unwrap(), before.replace("\"numStartups\": 3", "\"numStartups\": 4"));
+    home.run(&["mcp", "release", "fake"]).refused_usage();
+}

@@ -33,7 +33,7 @@ pub(super) fn asked(state: &State, now: Moment, session: SessionId, new: NewAsk,
     let code = free_code(state, &new.origin, entropy);
     let before = earlier::verdict(state, session, &new).map(|(ask, verdict)| {
         let ruling = Ruling { why: Some(format!("answered as {}", ask.code)), ..Ruling::plain(Behavior::Allow) };
-        Verdict { ruling, by: verdict.by.clone(), via: verdict.via.clone(), at: now, idempotency_key: None }
+        Verdict { ruling, at: now, idempotency_key: None, ..(*verdict).clone() }
     });
     let NewAsk { id, source, origin, tool, description, preview, details } = new;
     let ask =

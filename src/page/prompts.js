@@ -67,7 +67,7 @@ function card(ask) {
       ask.kind !== "question" && h("span", { class: "badge risk" }, t(`risk_${risk}`) + reasons)),
     ask.preview_only && h("p", { class: "warning" }, t("previewOnly")),
     ledToIt(ask),
-    body ?? drawInput(ask),
+    body ?? (draws && ask.input ? code(ask.input) : drawInput(ask)),
     facts(ask),
     may("review") ? !body && answers(ask, answer, isRisky) : h("p", { class: "hint" }, t("noRight")),
     step,

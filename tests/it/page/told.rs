@@ -158,3 +158,13 @@ fn a_page_that_nobody_sees_is_told_by_push_and_its_worker_shows_the_prompt() {
     assert!(shown[1].as_str().unwrap().contains("Bash: touch y |"), "{shown}: not what is answered");
     assert_eq!(page.problems(), [""; 0]);
 }
+
+#[test]
+fn a_notification_spells_out_the_letters_that_the_page_does() {
+    let letters = |script: &'static str| {
+        let (_, rest) = script.split_once("/[\\u0000").unwrap();
+        rest.split_once("/gu").unwrap().0
+    };
+    let [page, worker] = [include_str!("../../../src/page/dom.js"), include_str!("../../../src/page/worker.js")];
+    assert_eq!(letters(page), letters(worker));
+}

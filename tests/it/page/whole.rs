@@ -53,6 +53,7 @@ fn the_end_of_a_long_command_is_opened_scrolled_to_or_knowingly_not_looked_at() 
 
     page.see_text(".prompt .code", "two.txt");
     page.see(".prompt .below");
+    page.run("scrollTo(0, 0)");
     is_not_allowed_at_once(&page, &site.home, "more lines below");
     page.click(".step [data-action=cancel]");
     page.run(READ_ON_IN_BOX);
@@ -61,6 +62,7 @@ fn the_end_of_a_long_command_is_opened_scrolled_to_or_knowingly_not_looked_at() 
     is_made(&site.home, "two.txt");
 
     page.see_text(".prompt .code", "three.txt");
+    page.run("scrollTo(0, 0)");
     is_not_allowed_at_once(&page, &site.home, "more lines below");
     page.click("[data-action=allowUnseen]");
     is_made(&site.home, "three.txt");

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::call::{Call, Context};
 use super::command::{Stripped, name_of};
 use super::folders::{Folders, changes_folder};
+use super::functions::redefines_known;
 use super::named::{files_at, files_of, named};
 use super::path::{absolute, has_dots};
 use super::readonly;
@@ -145,6 +146,9 @@ impl ReadLine {
         let with_texts = suspects.with_texts();
         if let Some(why) = suspects.unfinished.or(with_texts.unfinished) {
             script.doubt(ParseIssue::Unreadable(why));
+        }
+        if redefines_known(line) {
+            script.doubt(ParseIssue::Unreadable("a function has the name of a command that is known"));
         }
         Self { script, suspects: Arc::new(suspects), with_texts: Arc::new(with_texts) }
     }

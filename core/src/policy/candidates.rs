@@ -29,6 +29,8 @@ pub(super) fn names_in(shape: &str) -> Vec<String> {
     names.extend(shape.strip_prefix('+'));
     // `$PWD` in the middle of a word.
     names.extend(shape.find("/./").map(|at| &shape[at + 1..]));
+    // `$HOME` there, behind what is empty.
+    names.extend(shape.find("/~/").map(|at| &shape[at + 1..]));
     if is_flag && !shape.starts_with("--") {
         names.extend(shape.char_indices().skip(2).take(12).map(|(at, _)| &shape[at..]));
     }
@@ -56,11 +58,24 @@ fn in_file_address(shape: &str) -> Option<Vec<String>> {
     if shape[..at].ends_with(|c: char| c.is_alphanumeric()) && !shape.starts_with('-') {
         return None;
     }
-    let path = percent_decoded(&shape[at + "file:".len()..]);
+    let path = curled(&percent_decoded(&shape[at + "file:".len()..]));
     let Some(behind) = path.strip_prefix("//") else { return Some(vec![path]) };
     // A machine may stand there, which is this one, or a variable with the beginning of the path.
     let path = behind.find('/').map_or(String::new(), |at| behind[at..].to_owned());
     Some(vec![path, behind.to_owned()])
+}
+
+/// What curl makes of lists and ranges in an address, as a pattern.
+fn curled(path: &str) -> String {
+    let mut pattern = String::new();
+    let mut rest = path;
+    while let Some((before, behind)) = rest.split_once(['{', '[']) {
+        let Some((_, after)) = behind.split_once(['}', ']']) else { break };
+        pattern.push_str(before);
+        pattern.push(STAR);
+        rest = after;
+    }
+    pattern + rest
 }
 
 fn percent_decoded(text: &str) -> String {
@@ -146,6 +161,7 @@ mod tests {
             ("FILE://localhost/a", "/a"),
             ("file:/a", "/a"),
             ("--url=file:///a", "/a"),
+            ("file:///a{b}c", "/a\u{10fffe}c"),
         ] {
             assert!(names_in(word).iter().any(|found| found == name), "{word}: {:?}", names_in(word));
         }

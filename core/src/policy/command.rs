@@ -106,6 +106,13 @@ pub(crate) fn name_of(program: &str) -> &str {
     program.rsplit('/').next().unwrap_or(program)
 }
 
+/// Whether a program is called by its name alone, or lies where systems keep theirs. Any other of the same name may be
+/// another program.
+pub(crate) fn is_the_systems(program: &str) -> bool {
+    let folders = ["/bin", "/usr/bin", "/sbin", "/usr/sbin", "/usr/local/bin", "/opt/homebrew/bin"];
+    program.rsplit_once('/').is_none_or(|(folder, _)| folders.contains(&folder))
+}
+
 /// A command without the programs that only start it, for allow rules and for knowing what it does.
 pub(crate) struct Stripped<'command> {
     pub(crate) words: &'command [ShellWord],

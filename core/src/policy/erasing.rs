@@ -97,6 +97,8 @@ pub(super) fn erases(words: &[ShellWord]) -> bool {
         "lvremove" | "vgremove" | "pvremove" | "userdel" | "deluser" | "cryptsetup" => true,
         "zpool" | "zfs" => has(&["destroy"]),
         "btrfs" => has(&["delete"]),
+        // What lies where it unpacks goes, with all that is in it.
+        "tar" | "gtar" => has(&["--recursiv"]) && !has(&["--recursion"]),
         "diskutil" => has(&["erase", "reformat", "partition", "zero", "secureErase"]),
         name => name == "mkfs" || name.starts_with("mkfs."),
     }

@@ -2,6 +2,7 @@
 
 use super::command::{is_shell, name_of, text};
 use super::git;
+use super::implied::settings;
 use super::shell::{Joint, Redirect, ShellWord, Way};
 use super::starts::BEFORE_ANOTHER;
 use super::suspects::Found;
@@ -21,7 +22,8 @@ const INTERPRETERS: [(&str, &[&str]); 10] = [
 ];
 
 /// What code of any language says when it starts a program.
-const STARTS: [&str; 15] = [
+const STARTS: [&str; 16] = [
+    "breakpoint",
     "system",
     "exec",
     "popen",
@@ -95,8 +97,16 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
     if matches!(name, "source" | ".") {
         return file.is_some_and(|word| is_input(&word.text) || word.is_made_file()).then_some(FED);
     }
-    if name == "git" && rest.iter().any(|word| git::is_run(&word.text)) {
+    let allows_programs = |command: &Found| settings(command).iter().any(|(name, _)| name == "GIT_ALLOW_PROTOCOL");
+    if name == "git" && (rest.iter().any(|word| git::is_run(&word.text)) || all.iter().any(allows_programs)) {
         return Some("git runs a command that stands in an address");
+    }
+    // It takes a text apart in its own way: `\_` is a blank.
+    let splits =
+        |word: &ShellWord| word.text.starts_with("--s") || !word.text.starts_with("--") && word.text.contains('S');
+    let is_split = name == "env" && rest.iter().any(|word| word.is_flag() && splits(word));
+    if is_split && rest.iter().any(|word| word.text.contains('\\')) {
+        return Some("env makes words of a text in its own way");
     }
     if name == "eval" {
         let unknown = |word: &ShellWord| word.pieces.contains(&super::shell::Piece::Unknown);

@@ -186,9 +186,14 @@ pub(super) fn is_inert(rest: &[ShellWord]) -> bool {
     (has(HANDLERS, &sub.text) || sets) && !words.iter().any(starts)
 }
 
-/// Whether an address is a command that git runs to get there.
-pub(super) fn is_run(address: &str) -> bool {
-    address.starts_with("ext::") || address.contains("=ext::")
+/// Whether an address is a command that git runs to get there, or a setting may make one of it.
+pub(super) fn is_run(word: &str) -> bool {
+    let setting = word.to_ascii_lowercase();
+    // Another beginning may be put in the place of one, and then an address is a command.
+    let is_plain = |url: &str| ["http", "ssh:", "git:", "git@", "file:"].iter().any(|begin| url.starts_with(begin));
+    let is_renamed = setting.contains(".insteadof=") && setting.strip_prefix("url.").is_some_and(|url| !is_plain(url));
+    let is_allowed = setting.starts_with("protocol.") && setting.ends_with("allow=always");
+    word.starts_with("ext::") || word.contains("=ext::") || is_renamed || is_allowed
 }
 
 /// What stands behind the option in a word with which a subcommand starts a program; empty where it is the next word.

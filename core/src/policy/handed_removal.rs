@@ -2,11 +2,12 @@
 //! it.
 
 use super::call::{Call, Context};
+use super::command::name_of;
 use super::handing::{self, list_names};
 use super::origins::WordOrigin;
 use super::path::absolute;
 use super::receivers::{makes_text, marks};
-use super::removal::{RemovingCommand, removal};
+use super::removal::{RemovingCommand, is_own, removal};
 use super::shell::{ANY, OUTER, Piece, ShellWord};
 use super::sought::whole_folders;
 use super::starts::{starts, takes_from_elsewhere};
@@ -28,7 +29,8 @@ pub(super) fn handed_removals(suspects: &Suspects) -> Vec<(RemovingCommand, Hand
     for command in &suspects.found {
         for start in starts(&command.words) {
             let (before, words) = command.words.split_at(start);
-            let Some(removing) = removal(words).filter(|removing| !removing.is_own && !removing.takes_any) else {
+            let is_remover = words.first().is_some_and(|word| is_own(name_of(&word.text)));
+            let Some(removing) = removal(words).filter(|removing| !is_remover && !removing.takes_any) else {
                 continue;
             };
             let handed = HandedNames::of(command, before, words, &removing, suspects);
@@ -87,9 +89,10 @@ impl<'line> HandedNames<'line> {
     }
 
     fn add(&mut self, origin: WordOrigin<'line>) {
+        let is_nothing = |name: &String| !name.is_empty() && name.chars().all(|c| c == ANY);
+        self.is_unknown |= origin.is_unknown || origin.names.iter().any(is_nothing);
         self.names.extend(origin.names);
         self.lists.extend(origin.lists);
-        self.is_unknown |= origin.is_unknown;
     }
 
     /// The names of what is removed, as shapes. None where nobody can tell what they are.

@@ -182,7 +182,7 @@ pub(super) fn fills_names(words: &[ShellWord]) -> bool {
 pub(super) struct Taker<'line> {
     pub(super) does: Reading,
     list: Option<&'line ShellWord>,
-    is_patch: bool,
+    pub(super) is_patch: bool,
 }
 
 /// Whether a command takes names of files from its input, and what it does to them.

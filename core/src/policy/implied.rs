@@ -22,6 +22,10 @@ pub(super) fn written(words: &[ShellWord], suspects: &Suspects) -> Option<&'stat
             let sets = sub == "set" || matches!(sub, "config" | "c") && matches!(what, Some("set" | "edit"));
             sets.then_some("~/.npmrc")
         }
+        "scalar" => {
+            let sets = |word: &ShellWord| matches!(word.text.as_str(), "clone" | "register" | "reconfigure" | "run");
+            rest.iter().any(sets).then_some(".git/config")
+        }
         _ => None,
     }
 }
@@ -128,7 +132,11 @@ pub(super) fn in_environment(command: &Found) -> Vec<(ShellWord, Touch)> {
     };
     let words = command.words.iter().filter(|_| exports).filter_map(set_by_word);
     let set = command.assignments.iter().cloned().chain(words).filter(|(name, _)| counts(name));
-    set.map(|(name, value)| (value, touch(&name))).collect()
+    let named = set.map(|(name, value)| (value, touch(&name)));
+    // A folder in which a program looks for names that stand elsewhere.
+    let searched = command.assignments.iter().filter(|(name, _)| name.ends_with("PATH") && name != "PATH");
+    let searched = searched.map(|(_, value)| (value.clone(), Touch { descent: Descent::Named, ..Touch::default() }));
+    named.chain(searched).collect()
 }
 
 /// Variables by which git is told where it works, and where it keeps what is its own.
@@ -138,7 +146,7 @@ pub(super) fn is_of_git(name: &str) -> bool {
 
 /// Variables with folders that a program has for itself, and what is only read.
 fn is_only_read(name: &str) -> bool {
-    let is_own = ["HOME", "PATH", "CONFIG", "_DIR", "_ROOT", "PREFIX"].iter().any(|end| name.ends_with(end));
+    let is_own = ["HOME", "PATH", "CONFIG", "_DIR", "_ROOT"].iter().any(|end| name.ends_with(end));
     !is_of_git(name) && (is_own && name != "TMPDIR" || matches!(name, "PWD" | "VIRTUAL_ENV"))
 }
 

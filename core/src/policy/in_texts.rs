@@ -13,6 +13,7 @@ use super::dialects::read_otherwise;
 use super::environment::is_command;
 use super::feeding::is_interpreter;
 use super::handing::{inner, marks};
+use super::implied::settings;
 use super::reading::{Reading, reading};
 use super::shell::{OUTER, Piece, Script, ShellWord, assignment};
 use super::starts::starts;
@@ -114,7 +115,11 @@ impl Suspects {
         names.extend(meant);
         names.retain(|name| *name != first.text && is_literal(name) && !name.contains(OUTER));
         let words: Vec<&str> = rest.iter().map(|word| word.raw.as_str()).collect();
-        names.into_iter().map(|name| format!("{name} {}", words.join(" "))).collect()
+        let words = words.join(" ");
+        let name = name_of(&first.text);
+        let options = self.found.iter().flat_map(settings).filter(|(variable, _)| is_for(variable, name));
+        let optioned = options.map(|(_, value)| format!("{name} {} {words}", value.script()));
+        names.into_iter().map(|name| format!("{name} {words}")).chain(optioned).collect()
     }
 
     /// What takes its words from elsewhere, with the words that the line says for it: `echo init | xargs git`.
@@ -152,6 +157,22 @@ impl Suspects {
         let texts = texts.flat_map(|text| if is_foreign { in_quotes(&text) } else { vec![text] });
         texts.chain(set).collect()
     }
+}
+
+/// Whether a program takes options from a variable, as if they stood among its words.
+fn is_for(variable: &str, program: &str) -> bool {
+    const OPTIONS: [(&str, &str); 9] = [
+        ("GREP_OPTIONS", "grep"),
+        ("GZIP", "gzip"),
+        ("TAR_OPTIONS", "tar"),
+        ("UNZIP", "unzip"),
+        ("UNZIPOPT", "unzip"),
+        ("XZ_DEFAULTS", "xz"),
+        ("XZ_OPT", "xz"),
+        ("ZIP", "zip"),
+        ("ZIPOPT", "zip"),
+    ];
+    OPTIONS.contains(&(variable, program))
 }
 
 /// The programs that matter and that a shape may be: a pattern for `/bin/git` is git. What only the environment knows is

@@ -2,7 +2,7 @@
 //!
 //! This is a table of what is certain. A program that is not in it may start any program that its words name.
 
-use super::command::name_of;
+use super::command::{is_the_systems, name_of};
 use super::reading::does_more;
 use super::shell::ShellWord;
 use super::{awk, git, options, sed};
@@ -29,9 +29,7 @@ const STARTING: [&str; 14] = [
 pub(crate) fn is_inert(words: &[ShellWord]) -> bool {
     let words = started(words);
     let Some((first, rest)) = words.split_first() else { return true };
-    let is_the_systems =
-        |folder: &str| matches!(folder, "/bin" | "/usr/bin" | "/sbin" | "/usr/sbin" | "/usr/local/bin");
-    if !first.is_known() || first.text.rsplit_once('/').is_some_and(|(folder, _)| !is_the_systems(folder)) {
+    if !first.is_known() || !is_the_systems(&first.text) {
         return false;
     }
     let has = |begins: &[&str]| rest.iter().any(|word| begins.iter().any(|begin| may_be_flag(&word.text, begin)));

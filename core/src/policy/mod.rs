@@ -39,6 +39,7 @@ mod erasing;
 mod feeding;
 mod filling;
 mod folders;
+mod functions;
 mod git;
 mod git_files;
 mod glob;
@@ -85,6 +86,7 @@ mod starts;
 mod suspects;
 #[cfg(test)]
 mod table;
+mod templates;
 mod tokens;
 mod touching;
 mod uncertain;

@@ -1,7 +1,7 @@
 //! Commands that change no file by any of their words. Where an option is not known, the command is none of them.
 
 use super::awk;
-use super::command::name_of;
+use super::command::{is_the_systems, name_of};
 use super::git_files;
 use super::inert::started;
 use super::shell::ShellWord;
@@ -33,7 +33,7 @@ pub(crate) fn reading(words: &[ShellWord]) -> Reading {
         })
     };
     let only = |surely: bool| if surely { Reading::Only } else { Reading::Perhaps };
-    if !first.is_known() {
+    if !first.is_known() || !is_the_systems(&first.text) {
         return Reading::Perhaps;
     }
     match name_of(&first.text) {
@@ -235,7 +235,6 @@ pub(crate) fn descent(words: &[ShellWord]) -> Descent {
         rest.iter().any(|word| word.is_flag() && !word.text.starts_with("--") && word.text.contains(letters))
     };
     let long = |begin: &str| rest.iter().any(|word| word.text.starts_with(begin));
-    let is_the_systems = first.text.starts_with("/bin/") || first.text.starts_with("/usr/");
     let enters = match name_of(&first.text) {
         "grep" | "egrep" | "fgrep" => short(&['r', 'R', 'd']) || long("--rec") || long("--de") || long("--di"),
         "rg" | "ag" => {
@@ -253,7 +252,7 @@ pub(crate) fn descent(words: &[ShellWord]) -> Descent {
         }
         name if builds(name) => return Descent::Named,
         // What a project's own program does its words do not say, unless it is called as one of these.
-        _ if first.text.contains('/') && !is_the_systems => false,
+        _ if !is_the_systems(&first.text) => false,
         // What surely only reads reads no folder, but for those above.
         _ => reading(words) == Reading::Perhaps,
     };

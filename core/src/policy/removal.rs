@@ -8,11 +8,12 @@ use super::erasing::{changes_all, codes, erases, is_disk};
 use super::folders::Folders;
 use super::handed_removal::handed_removals;
 use super::inert::is_inert;
-use super::path::{absolute, lies_in};
+use super::options;
+use super::path::{absolute, joined, lies_in};
 use super::processes::{is_open, without_proc};
 use super::reading::does_more;
 use super::shell::{ANY, ONE, OUTER, Piece, STAR, ShellWord, Way};
-use super::sought::whole_folders;
+use super::sought::{picks, whole_folders};
 use super::suspects::Suspects;
 use super::values::{in_words, is_literal, may_be};
 
@@ -157,8 +158,10 @@ pub(super) fn removal(words: &[ShellWord]) -> Option<RemovingCommand> {
     if name == "xargs" && rest.iter().any(removes) && rest.iter().any(recursive) {
         return Some(RemovingCommand { takes_any: true, ..RemovingCommand::default() });
     }
-    if name == "git" && rest.iter().any(|word| word.text == "clean") {
-        let words = rest.iter().filter(|word| !word.is_flag() && !matches!(word.text.as_str(), "clean" | "." | "./"));
+    if name == "git" && (rest.iter().any(|word| word.text == "clean") || stashes_all(rest)) {
+        let is_name =
+            |word: &&ShellWord| !matches!(word.text.as_str(), "clean" | "stash" | "push" | "save" | "." | "./");
+        let words = rest.iter().filter(|word| !word.is_flag()).filter(is_name);
         return Some(RemovingCommand { is_git: true, words: words.cloned().collect(), ..RemovingCommand::default() });
     }
     if changes_all(words) {
@@ -168,7 +171,14 @@ pub(super) fn removal(words: &[ShellWord]) -> Option<RemovingCommand> {
     let removed = removed(words)?;
     let here = removed.is_empty() && takes_the_folder(words);
     let words = if here { vec![ShellWord::plain(".")] } else { removed.into_iter().cloned().collect() };
-    Some(RemovingCommand { words, is_own: is_own(name), ..RemovingCommand::default() })
+    let is_own = is_own(name) || name == "find" && !picks(rest);
+    Some(RemovingCommand { words, is_own, ..RemovingCommand::default() })
+}
+
+/// Whether git puts away what it does not know, and so removes it.
+fn stashes_all(rest: &[ShellWord]) -> bool {
+    rest.iter().any(|word| word.text == "stash")
+        && options::has(rest.iter().map(|word| word.text.as_str()), "au", &["--all", "--include-untracked"])
 }
 
 /// Patterns that stand for all that is in a folder, and of which each file is emptied by `>`.
@@ -180,8 +190,12 @@ fn emptied(suspects: &Suspects) -> Option<RemovingCommand> {
     (!words.is_empty()).then(|| RemovingCommand { words, spares_here: true, ..RemovingCommand::default() })
 }
 
+/// Folders right below the root that every system has.
+const SYSTEMS_OWN: &str = "Applications Library System Users Volumes bin boot dev etc home lib lib64 media mnt nix opt \
+    private proc root run sbin srv sys tmp usr var";
+
 /// Whether a variable that only the environment knows counts as anything: it does where nothing but removal is meant.
-fn is_own(name: &str) -> bool {
+pub(super) fn is_own(name: &str) -> bool {
     matches!(name, "rm" | "rmdir" | "unlink" | "shred" | "srm" | "wipe" | "trash" | "trash-put" | "rimraf" | "del-cli")
 }
 
@@ -208,12 +222,12 @@ fn removed(words: &[ShellWord]) -> Option<Vec<&ShellWord>> {
             deletes.then(|| whole_folders(rest))
         }
         "tar" if has("--rem") => Some(names().collect()),
-        "zip" if short('m') || has("--move") => Some(names().collect()),
+        "zip" if short('m') || has("--mo") => Some(names().collect()),
         "7z" | "7za" | "7zz" if has("-sdel") => Some(names().collect()),
         "gio" if rest.first().is_some_and(|word| matches!(word.text.as_str(), "trash" | "remove")) => {
             Some(names().skip(1).collect())
         }
-        "rsync" if has("--del") || has("--remove-source") => Some(names().collect()),
+        "rsync" if has("--del") || has("--rem") => Some(names().collect()),
         _ => None,
     }
 }
@@ -266,7 +280,10 @@ impl RemovalView<'_> {
         if folder.starts_with([ANY, OUTER]) {
             let below = folder.split_once('/').map_or("", |(_, rest)| rest);
             let known: String = below.chars().filter(|c| !matches!(*c, ANY | OUTER | '/')).collect();
-            return known.is_empty() && (self.is_own || folder.starts_with(ANY) && word.pieces.iter().any(is_made));
+            if !known.is_empty() {
+                return self.is_critical_if_empty(&folder);
+            }
+            return self.is_own || folder.starts_with(ANY) && word.pieces.iter().any(is_made);
         }
         // A variable may be empty, and then `~/$X` is the home.
         let folder: String = folder.chars().filter(|c| !matches!(*c, ANY | OUTER)).collect();
@@ -280,6 +297,23 @@ impl RemovalView<'_> {
         };
         let target = self.call.target(&path).filter(|_| is_literal(&path));
         std::iter::once(path.as_str()).chain(target).any(|path| self.is_place(path))
+    }
+
+    /// Whether what stands behind a variable is critical where that is empty: then it is a whole path.
+    fn is_critical_if_empty(&self, folder: &str) -> bool {
+        let behind = folder.trim_start_matches([ANY, OUTER]);
+        if !behind.starts_with('/') || behind.contains([ANY, OUTER, STAR, ONE]) {
+            return false;
+        }
+        let path = joined("/", behind);
+        self.is_own && SYSTEMS_OWN.split_whitespace().any(|name| path[1..] == *name) || self.holds_a_place(&path)
+    }
+
+    /// Whether the home or a folder that one works in lies there.
+    fn holds_a_place(&self, path: &str) -> bool {
+        let here = [self.context.cwd.as_str(), &self.context.started];
+        let mut places = here.into_iter().chain(self.context.home.as_deref());
+        places.any(|place| self.context.both(place).any(|place| lies_in(place, path)))
     }
 
     /// The root, what is right below it, the home, and the folders that one works in or that these lie in.

@@ -118,7 +118,11 @@ fn read(script: &str, has_classes: bool) -> Option<Does> {
                 &rest[ends..]
             }
             '#' => &rest[line_ends..],
-            'b' | 't' | 'T' | ':' => &rest[rest.find([';', '\n', '}']).unwrap_or(rest.len())..],
+            // To GNU's sed a label ends at a blank, and a command stands behind that.
+            'b' | 't' | 'T' | ':' => {
+                let label = rest.trim_start_matches([' ', '\t']);
+                &label[label.find([';', '\n', '}', ' ', '\t']).unwrap_or(label.len())..]
+            }
             'q' | 'Q' | 'l' | 'L' => rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' '),
             OUTER | '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | 'F' => rest,
             _ => return None,

@@ -1,7 +1,7 @@
 //! What `read`, `mapfile` and `readarray` make of texts that stand in the line.
 
 use super::command::name_of;
-use super::shell::{ANY, ShellWord};
+use super::shell::{ANY, ShellWord, Way};
 use super::suspects::Found;
 use super::values::{MOST, Variables};
 
@@ -94,8 +94,12 @@ pub(super) fn texts_to_read(found: &[Found]) -> Vec<String> {
         let words: Vec<String> = command.words[1..].iter().map(ShellWord::script).collect();
         [vec![words.join(" ")], words].concat()
     });
-    let mut texts: Vec<String> =
-        found.iter().flat_map(|command| command.given.iter().cloned()).chain(printed).collect();
+    // As it is written, with what stands there in the place of a name that is not set.
+    let redirects = found.iter().flat_map(|command| &command.redirects);
+    let written = redirects.filter(|redirect| redirect.way == Way::Given).map(|redirect| &redirect.target.raw);
+    let written = written.filter(|raw| raw.contains("${")).map(|raw| raw.trim_matches('"').to_owned());
+    let given = found.iter().flat_map(|command| command.given.iter().cloned());
+    let mut texts: Vec<String> = given.chain(written).chain(printed).collect();
     texts.sort();
     texts.dedup();
     texts

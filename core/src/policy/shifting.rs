@@ -1,9 +1,9 @@
 //! What a line does to the shell that reads the rest of it: then no word of it is certain any more.
 
-use super::command::name_of;
+use super::command::{is_shell, name_of};
 use super::folders::changes_folder;
 use super::reading::{Descent, descent};
-use super::shell::{Piece, ShellWord, assignment};
+use super::shell::{Piece, ShellWord, Way, assignment};
 use super::shell_options::changes_reading;
 use super::starts::starts;
 use super::suspects::Found;
@@ -26,6 +26,18 @@ const FILLED: [&str; 11] = [
     "FUNCNAME",
     "OPTARG",
 ];
+
+/// Whether a command makes a file whose name begins as an option does.
+fn names_an_option(command: &Found) -> bool {
+    let name = command.words.first().map_or("", |word| name_of(&word.text));
+    let makes = matches!(name, "touch" | "cp" | "mv" | "ln" | "mkdir" | "tee" | "install" | "mkfifo" | "truncate");
+    let behind = command.words.iter().skip_while(|word| word.text != "--").skip(1);
+    let dashed = behind.filter(|word| word.is_flag()).count() > 0;
+    let dotted = command.words.iter().skip(1).any(|word| word.text.contains("/-"));
+    let targets = command.redirects.iter().filter(|redirect| redirect.way == Way::Out);
+    let is_option = |text: &str| name_of(text).starts_with('-') && text.len() > 1;
+    makes && (dashed || dotted) || targets.into_iter().any(|redirect| is_option(&redirect.target.text))
+}
 
 /// Why the words of a line may be others than they seem.
 pub(super) fn shifts(found: &[Found]) -> Option<&'static str> {
@@ -54,9 +66,18 @@ pub(super) fn shifts(found: &[Found]) -> Option<&'static str> {
         let is_option = |name: &str| OPTIONS.contains(&name);
         let sets_options = command.assignments.iter().any(|(name, _)| is_option(name)) || words().any(names_option);
         let starts = || starts(&command.words).into_iter();
-        if is_set || declares || references || sets_options {
+        // Another shell takes it for what `~` stands for.
+        let gives_home = command.assignments.iter().any(|(name, _)| name == "HOME")
+            && starts().any(|start| command.words.get(start).is_some_and(|word| is_shell(&word.text)));
+        if names_an_option(command) {
+            Some("it makes a file whose name is an option, which a pattern may find")
+        } else if is_set || declares || references || sets_options || gives_home {
             Some("it changes how its words are read")
-        } else if let Some(why) = starts().find_map(|start| changes_reading(&command.words[start..], &command.given)) {
+        } else if let Some(why) = starts()
+            .find_map(|start| changes_reading(&command.words[start..], &command.given))
+            // An option of this very shell means nothing where no other command is.
+            .filter(|_| found.len() > 1 || !matches!(name, "shopt" | "set"))
+        {
             Some(why)
         } else if words().any(is_filled) || command.assignments.iter().any(|(name, _)| is_filled_name(name)) {
             Some("it uses what the shell has kept of earlier words")

@@ -136,13 +136,18 @@ fn roots(words: &[ShellWord]) -> Vec<&ShellWord> {
 
 /// Those of them that may be meant as a whole: in the folder one works in something is picked.
 pub(super) fn whole_folders(words: &[ShellWord]) -> Vec<&ShellWord> {
-    let picks = words.iter().any(|word| {
+    let picks = picks(words);
+    roots(words).into_iter().filter(|root| !picks || !matches!(root.text.as_str(), "." | "./")).collect()
+}
+
+/// Whether find looks for some files, and not for all.
+pub(super) fn picks(words: &[ShellWord]) -> bool {
+    words.iter().any(|word| {
         matches!(
             word.text.as_str(),
             "-name" | "-iname" | "-path" | "-regex" | "-empty" | "-type" | "-mtime" | "-maxdepth"
         )
-    });
-    roots(words).into_iter().filter(|root| !picks || !matches!(root.text.as_str(), "." | "./")).collect()
+    })
 }
 
 /// The same for fd, which takes a pattern before the folders.

@@ -22,7 +22,7 @@ use super::skipping::PassedOver;
 use super::sought::own_patterns;
 use super::starts::starts;
 use super::suspects::{Found, Suspects};
-use super::unknown_names::begins_anew;
+use super::unknown_names::{begins_anew, has_escaped_names};
 use super::values::{fills_outside_quotes, is_literal};
 
 /// A file that a line may have to do with.
@@ -172,8 +172,20 @@ impl Toucher<'_> {
         if handed_on || kind == Reading::Perhaps {
             let touch = Touch { may_change: true, ..touch.clone() };
             command.given.iter().for_each(|text| self.text(text, &touch));
+            // With what the line puts in the place of variables.
+            let given = command.redirects.iter().filter(|redirect| redirect.way == Way::Given);
+            let shapes = given.flat_map(|redirect| self.suspects.variables.spellings(&redirect.target));
+            shapes.collect::<Vec<_>>().iter().for_each(|shape| self.text(shape, &touch));
         }
         if let Some(taker) = taker(&command.words) {
+            let texts = self
+                .suspects
+                .found
+                .iter()
+                .flat_map(|one| one.given.iter().chain(one.words.iter().map(|word| &word.text)));
+            if taker.is_patch && texts.into_iter().any(|text| has_escaped_names(text)) {
+                self.touched.insert(Touch { path: ANY.to_string(), may_change: true, ..touch.clone() });
+            }
             let touch = Touch { may_change: taker.does == Reading::Perhaps, ..touch.clone() };
             self.given_names(command, &touch);
         }

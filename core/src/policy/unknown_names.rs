@@ -17,6 +17,7 @@ use super::reading::{Descent, Reading};
 use super::shell::{ANY, Piece, ShellWord, Way};
 use super::starts::starts;
 use super::suspects::{Found, Suspects};
+use super::templates::made_names;
 use super::touching::{MOST, Touch, Toucher};
 
 /// More words than this are not tried in the place of one that nobody knows.
@@ -40,8 +41,15 @@ impl Toucher<'_> {
                 self.name(name, &implied);
             }
             let meaning = meaning(&command.words[start..], command, &self.suspects.found);
-            if meaning.reads_any || meaning.changes_any {
-                let may_change = meaning.changes_any;
+            let made = made_names(&command.words[start..], command, self.suspects);
+            for (name, may_change) in &made.names {
+                self.name(name, &Touch { may_change: *may_change, descent: Descent::All, ..Touch::default() });
+            }
+            if made.searches_here {
+                self.name(".", &Touch { descent: Descent::All, ..Touch::default() });
+            }
+            if meaning.reads_any || meaning.changes_any || made.reads_any || made.changes_any {
+                let may_change = meaning.changes_any || made.changes_any;
                 self.touched.insert(Touch { path: ANY.to_string(), may_change, ..Touch::default() });
             }
         }
@@ -81,6 +89,7 @@ impl Toucher<'_> {
                 let listed = self.call.listed(&path).map(<[String]>::to_vec);
                 is_read |= listed.is_some();
                 let lines = listed.unwrap_or_default();
+                is_unknown |= list.is_patch && lines.iter().any(|line| is_escaped(line));
                 let is_name = |line: &&String| !list.is_patch || is_header(line);
                 lines.iter().filter(is_name).for_each(|line| self.tokens(line, &touch));
                 self.lists.insert(path);
@@ -148,7 +157,8 @@ impl Toucher<'_> {
 
     /// A word some of which nobody knows, with words of other commands in its place.
     pub(super) fn fill(&mut self, word: &ShellWord, touch: &Touch) {
-        let touch = Touch { is_word: false, descent: Descent::No, ..touch.clone() };
+        let descent = if touch.descent == Descent::All { Descent::Named } else { Descent::No };
+        let touch = Touch { is_word: false, descent, ..touch.clone() };
         let mut shapes = self.suspects.variables.shapes(word);
         for mark in &self.marks {
             shapes.iter_mut().for_each(|shape| *shape = shape.replace(mark, &ANY.to_string()));
@@ -224,6 +234,15 @@ fn parts_of_names(suspects: &Suspects) -> Vec<(usize, String)> {
         }
     }
     parts.into_iter().rev().collect()
+}
+
+/// Whether a patch names a file in quotes, in which numbers may stand for letters.
+pub(super) fn has_escaped_names(text: &str) -> bool {
+    text.contains('"') && text.split(['\n', '\'']).any(|line| is_escaped(line.trim_start()))
+}
+
+fn is_escaped(line: &str) -> bool {
+    is_header(line) && line.contains('"') && line.contains('\\')
 }
 
 /// Whether a line of a patch says which file is changed.

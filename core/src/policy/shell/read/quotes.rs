@@ -134,6 +134,8 @@ impl ShellReader<'_> {
         self.word().is_quoted = true;
         self.not_plain("it holds characters in disguise");
         self.at += 2;
+        // Where a zero stands, the text ends for bash.
+        let mut has_ended = false;
         loop {
             match (self.peek(0), self.peek(1)) {
                 (None, _) | (Some('\\'), None) => return self.unreadable("a quote is not closed"),
@@ -143,6 +145,12 @@ impl ShellReader<'_> {
                     let made = match c {
                         'n' => Some('\n'),
                         't' => Some('\t'),
+                        'x' if self.peek(0) == Some('{') => {
+                            self.at += 1;
+                            let made = self.number(16, 8);
+                            self.at += usize::from(self.peek(0) == Some('}'));
+                            made
+                        }
                         'x' => self.number(16, 2),
                         'u' => self.number(16, 4),
                         'U' => self.number(16, 8),
@@ -152,12 +160,15 @@ impl ShellReader<'_> {
                         }
                         c => Some(c),
                     };
-                    if let Some(made) = made {
+                    has_ended |= made == Some('\0');
+                    if let Some(made) = made.filter(|_| !has_ended) {
                         self.push(made);
                     }
                 }
                 (Some(c), _) => {
-                    self.push(c);
+                    if !has_ended {
+                        self.push(c);
+                    }
                     self.at += 1;
                 }
             }

@@ -24,9 +24,9 @@ export const inputText = (input) => (typeof input?.command === "string" ? input.
 /** What is said of the call apart from this. */
 const SAID = ["description"];
 
-/** The fields that are not drawn yet: one of them may turn the meaning of the rest. */
+/** The fields that are not drawn yet: one of them may turn the meaning of the rest. What is off, or not there, turns nothing. */
 function others(input, fields) {
-  const left = Object.entries(input).filter(([name]) => ![...fields, ...SAID].includes(name));
+  const left = Object.entries(input).filter(([name, value]) => ![...fields, ...SAID].includes(name) && value !== false && value !== null);
   return left.length > 0 && h("dl", { class: "facts others" }, left.map(([name, value]) => [h("dt", null, shown(name)), h("dd", null, shown(text(value)))]));
 }
 

@@ -1,12 +1,15 @@
 //! `portcullis mcp`: the MCP servers that are configured, what they offer, and calls to them.
 
 mod adopt;
+mod answers;
 mod approve;
 mod call;
 mod change;
 mod list;
 mod offers;
 mod serve;
+mod sign_in;
+mod status;
 
 use std::process::ExitCode;
 
@@ -15,6 +18,7 @@ use clap::Subcommand;
 use super::inside::{InsideAnAgent, refused_here};
 use super::{environment, log_as_notes, paths};
 use crate::report::note;
+use crate::upstream::auth::AuthFolder;
 use crate::upstream::config::{Configuration, ServerFiles};
 use crate::upstream::{ListKind, Timeouts, Upstreams};
 
@@ -36,6 +40,8 @@ enum McpCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Say how each server is, as `list` does, and with --watch whenever that changes
+    Status(status::Status),
     /// List the tools of one server, or of all
     Tools(offers::Offers),
     /// List the resources of one server, or of all
@@ -44,6 +50,12 @@ enum McpCommand {
     Prompts(offers::Offers),
     /// Call a tool and print its result
     Call(call::McpCall),
+    /// Sign in to a remote server, in a browser
+    ///
+    /// The token is kept in the state folder, for you alone, and renewed as long as the server allows it.
+    Login(sign_in::Login),
+    /// Forget the tokens of a server
+    Logout(sign_in::Logout),
     /// Approve servers of a project's .mcp.json, as they stand there now
     ///
     /// The approval is for the command, arguments, environment, address, headers and headersHelper. When one of them
@@ -75,12 +87,16 @@ impl Mcp {
     pub(super) fn inside(&self) -> InsideAnAgent {
         match &self.what {
             // They start only what a person configured or approved, and call no tool.
-            McpCommand::List { .. } | McpCommand::Tools(_) | McpCommand::Resources(_) | McpCommand::Prompts(_) => {
-                InsideAnAgent::Allowed
-            }
+            McpCommand::List { .. }
+            | McpCommand::Status(_)
+            | McpCommand::Tools(_)
+            | McpCommand::Resources(_)
+            | McpCommand::Prompts(_) => InsideAnAgent::Allowed,
             // Every call is asked for, or allowed by a rule.
             McpCommand::Serve(_) => InsideAnAgent::AsksPeople,
             McpCommand::Call(call) => refused_here(format!("call {} of the MCP server {}", call.tool, call.server)),
+            McpCommand::Login(login) => refused_here(format!("sign in to the MCP server {}", login.name)),
+            McpCommand::Logout(logout) => refused_here(format!("sign out of the MCP server {}", logout.name)),
             McpCommand::Approve(approve) => refused_here(format!("approve {}", approve.in_words())),
             McpCommand::Add(add) => refused_here(format!("add the MCP server {}", add.name)),
             McpCommand::Remove(remove) => refused_here(format!("remove the MCP server {}", remove.name)),
@@ -101,11 +117,14 @@ impl Mcp {
         }
         match self.what {
             McpCommand::List { json } => list::run(json).await,
+            McpCommand::Status(status) => status.run().await,
             McpCommand::Tools(offers) => offers.run(ListKind::Tools).await,
             McpCommand::Resources(offers) => offers.run(ListKind::Resources).await,
             McpCommand::Prompts(offers) => offers.run(ListKind::Prompts).await,
             McpCommand::Call(call) => call.run().await,
             McpCommand::Serve(serve) => serve.run().await,
+            McpCommand::Login(login) => login.run().await,
+            McpCommand::Logout(logout) => logout.run(),
             McpCommand::Approve(approve) => approve.run(),
             McpCommand::Add(add) => add.run(),
             McpCommand::Remove(remove) => remove.run(),
@@ -126,7 +145,9 @@ fn configuration() -> anyhow::Result<(ServerFiles, Configuration)> {
 
 /// The connections of this command, with all servers that may be used.
 async fn upstreams(configuration: &Configuration, tries: u32) -> anyhow::Result<Upstreams> {
-    let upstreams = Upstreams::new(std::env::current_dir()?, Timeouts::read(&variable), tries);
+    let upstreams = Upstreams::new(std::env::current_dir()?, Timeouts::read(&variable), tries)
+        .with_tokens(AuthFolder::new(&paths()?.state_dir))
+        .guarded_by(std::env::current_exe()?);
     upstreams.reconcile(configuration.upstreams()).await;
     Ok(upstreams)
 }

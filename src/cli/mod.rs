@@ -3,6 +3,7 @@
 mod ask;
 mod attach;
 mod broken;
+mod browser;
 mod candidates;
 mod channel;
 mod completions;

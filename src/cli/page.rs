@@ -1,18 +1,14 @@
 //! `portcullis page`: the page in a browser of this machine.
 
-use std::io::{IsTerminal as _, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::{Path, PathBuf};
-use std::process::{ExitCode, Stdio};
+use std::io::IsTerminal as _;
+use std::process::ExitCode;
 
-use anyhow::Context as _;
-
+use super::browser::{RedirectFile, opener};
 use super::client::Client;
 use super::device::{self, LinkFor};
 use super::signals::stop_on_signals;
-use super::{environment, log_at, paths, say};
+use super::{log_at, paths, say};
 use crate::failure::Failure;
-use crate::processes;
 
 /// Open the page: your sessions, their prompts and what they say, in a browser
 ///
@@ -65,62 +61,5 @@ impl Page {
             None => say("Nothing was linked. Run `portcullis page` again for a new link.\n"),
         }
         Ok(ExitCode::SUCCESS)
-    }
-}
-
-/// The program that opens a browser, where someone sits in front of one.
-fn opener() -> Option<&'static str> {
-    let is_set = |name: &str| environment(name).is_some_and(|value| !value.is_empty());
-    let is_remote = is_set("SSH_CONNECTION") || is_set("SSH_TTY");
-    match () {
-        () if is_remote => None,
-        () if cfg!(target_os = "macos") => Some("open"),
-        () => (is_set("DISPLAY") || is_set("WAYLAND_DISPLAY")).then_some("xdg-open"),
-    }
-}
-
-/// A file that sends a browser on: the link stands in it, and in no list of processes. It is gone when this is dropped.
-struct RedirectFile(PathBuf);
-
-impl RedirectFile {
-    fn open(folder: &Path, url: &str, program: &str) -> anyhow::Result<Self> {
-        forget_older(folder);
-        let redirect = Self(folder.join(format!("{FILE_START}{}{FILE_END}", std::process::id())));
-        let page = format!(
-            "<!doctype html><meta charset=utf-8><meta name=referrer content=no-referrer>\
-             <meta http-equiv=refresh content=\"0;url={url}\"><title>Portcullis</title>"
-        );
-        drop(std::fs::remove_file(&redirect.0));
-        let writing = || format!("writing {}", redirect.0.display());
-        let mut options = std::fs::OpenOptions::new();
-        let mut file = options.write(true).create_new(true).mode(0o600).open(&redirect.0).with_context(writing)?;
-        file.write_all(page.as_bytes()).with_context(writing)?;
-        let mut command = std::process::Command::new(program);
-        command.arg(&redirect.0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        if let Err(error) = command.spawn() {
-            tracing::warn!("{program} does not start ({error}): open the link yourself");
-        }
-        Ok(redirect)
-    }
-}
-
-/// How the names of such files begin and end.
-const FILE_START: &str = "open-";
-const FILE_END: &str = ".html";
-
-/// Removes the files of those that were killed. The links in them have run out, or soon will have.
-fn forget_older(folder: &Path) {
-    for entry in std::fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
-        let name = entry.file_name();
-        let number = name.to_str().and_then(|name| name.strip_prefix(FILE_START)?.strip_suffix(FILE_END));
-        if number.and_then(|number| number.parse().ok()).is_some_and(|process| !processes::is_alive(process)) {
-            drop(std::fs::remove_file(entry.path()));
-        }
-    }
-}
-
-impl Drop for RedirectFile {
-    fn drop(&mut self) {
-        drop(std::fs::remove_file(&self.0));
     }
 }

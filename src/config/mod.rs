@@ -44,7 +44,8 @@ impl Config {
 /// What is wrong with the names of variables that are meant for us: a sentence for each that nobody reads.
 pub(crate) fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<String> {
     // The last is what the guide calls the token of posted hooks.
-    const OTHERS: [&str; 4] = ["PORTCULLIS_HOME", "PORTCULLIS_LOG", "PORTCULLIS_DRIVEN", "PORTCULLIS_AGENT"];
+    const OTHERS: [&str; 5] =
+        ["PORTCULLIS_HOME", "PORTCULLIS_LOG", "PORTCULLIS_DRIVEN", "PORTCULLIS_CLAUDE_AI_SERVERS", "PORTCULLIS_AGENT"];
     let known = || settings::SETTINGS.iter().filter_map(setting::Setting::variable).chain(OTHERS);
     fn short(name: &str) -> &str {
         name.trim_start_matches("PORTCULLIS_")

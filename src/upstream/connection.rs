@@ -22,11 +22,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+use super::auth::Bearer;
 use super::client::{ClientBehind, PassedRequest};
-use super::config::{Endpoint, RemoteEndpoint, RemoteTransport, Upstream};
+use super::config::{Endpoint, RemoteEndpoint, RemoteTransport, Revision, Upstream};
 use super::failure::{self, CallFailure, ConnectFailure};
 use super::handler::ClientSide;
 use super::headers::headers;
+use super::ide;
 use super::lists::ListKind;
 use super::probe::Probed;
 use super::timeouts::{CallTimes, Timeouts};
@@ -46,13 +48,16 @@ const CLOSE: Duration = Duration::from_secs(2);
 /// JSON-RPC's code for them.
 const BAD_PARAMETERS: i32 = -32602;
 
-/// Which lifecycle a server was found to have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Revision {
-    /// It has `initialize`: 2025-11-25 and older.
-    Initialize,
-    /// It has `server/discover`: 2026-07-28.
-    Discover,
+/// What every connection of a process is made with.
+#[derive(Clone, Copy)]
+pub(super) struct Means<'a> {
+    /// In which servers are started.
+    pub(super) folder: &'a Path,
+    pub(super) timeouts: &'a Timeouts,
+    /// The program that takes servers along when we are killed.
+    pub(super) guard: Option<&'a Path>,
+    /// Who uses the connections, and answers what servers ask.
+    pub(super) behind: Option<&'a Arc<ClientBehind>>,
 }
 
 /// What a server said of itself.
@@ -83,20 +88,32 @@ impl ServerConnection {
     /// Starts or reaches the server, and waits for its answer.
     pub(super) async fn open(
         upstream: &Upstream,
-        folder: &Path,
-        timeouts: &Timeouts,
+        bearer: Option<&Arc<Bearer>>,
+        means: &Means<'_>,
         known: Option<Revision>,
-        behind: Option<&Arc<ClientBehind>>,
     ) -> Result<Self, ConnectFailure> {
-        let side = || ClientSide::new(&upstream.name, behind.cloned());
+        let Means { folder, timeouts, .. } = *means;
+        let side = ClientSide::new(&upstream.name, means.behind.cloned());
         // Kept here, so that it can be shown when the time is over.
         let stderr = Mutex::new(None);
         let opening = async {
             match &upstream.entry.endpoint {
-                endpoint @ Endpoint::Stdio { .. } => Self::start(endpoint, folder, known, &stderr, &side).await,
+                endpoint @ Endpoint::Stdio { .. } => Self::start(endpoint, means, known, &stderr, &side).await,
                 Endpoint::Remote(remote) => {
+                    let editor = match remote.transport {
+                        transport if transport.is_editor() && remote.url.is_empty() => {
+                            Some(ide::found(remote, folder)?)
+                        }
+                        _ => None,
+                    };
+                    let remote = editor.as_ref().unwrap_or(remote);
                     let headers = headers(&upstream.name, remote, folder).await?;
-                    Self::reach(remote, headers, timeouts.of_request(&upstream.entry), known, &side).await
+                    let first_byte = timeouts.of_request(&upstream.entry);
+                    let client = || match HttpClient::new(&remote.url, first_byte) {
+                        Ok(client) => Ok(client.with_bearer(bearer.cloned()).probing(known.is_none())),
+                        Err(error) => Err(ConnectFailure::new(format!("TLS: {error}"))),
+                    };
+                    Self::reach(remote, headers, client, known, &side).await
                 }
             }
         };
@@ -116,17 +133,17 @@ impl ServerConnection {
 
     async fn start(
         endpoint: &Endpoint,
-        folder: &Path,
+        means: &Means<'_>,
         known: Option<Revision>,
         stderr: &Mutex<Option<StderrRing>>,
-        side: &(dyn Fn() -> ClientSide + Sync),
+        side: &ClientSide,
     ) -> Result<Self, ConnectFailure> {
         let serve = async |known| {
-            let started = StdioTransport::start(endpoint, folder);
+            let started = StdioTransport::start(endpoint, means.folder, means.guard);
             let (transport, ring) = started
                 .map_err(|error| Err(ConnectFailure::new(format!("starting {}: {error}", endpoint.in_words()))))?;
             *locked(stderr) = Some(ring.clone());
-            Self::serve(transport, Some(ring), known, side()).await.map_err(Ok)
+            Self::serve(transport, Some(ring), known, side).await.map_err(Ok)
         };
         let mut served = serve(known).await;
         // It may have ended at a question that it did not know: once more, without it.
@@ -142,20 +159,18 @@ impl ServerConnection {
     async fn reach(
         remote: &RemoteEndpoint,
         headers: HashMap<HeaderName, HeaderValue>,
-        first_byte: Duration,
+        client: impl Fn() -> Result<HttpClient, ConnectFailure>,
         known: Option<Revision>,
-        side: &(dyn Fn() -> ClientSide + Sync),
+        side: &ClientSide,
     ) -> Result<Self, ConnectFailure> {
-        let client =
-            || HttpClient::new(&remote.url, first_byte).map_err(|error| ConnectFailure::new(format!("TLS: {error}")));
         match remote.transport {
-            RemoteTransport::Http => {
+            RemoteTransport::Http | RemoteTransport::ClaudeAiProxy => {
                 let mut config = StreamableHttpClientTransportConfig::with_uri(remote.url.as_str());
                 // The caches have to hear of a new session, so it is ours to make.
                 config.reinit_on_expired_session = false;
                 config.custom_headers = headers.clone();
                 let transport = StreamableHttpClientTransport::with_client(client()?, config);
-                let error = match Self::serve(transport, None, known, side()).await {
+                let error = match Self::serve(transport, None, known, side).await {
                     Ok(connection) => return Ok(connection),
                     Err(error) => error,
                 };
@@ -163,13 +178,13 @@ impl ServerConnection {
                     return Err(ConnectFailure::of(&error));
                 }
                 // Whichever says more: that of the transport that was asked for.
-                Self::reach_older(client()?, remote, headers, side()).await.map_err(|_| ConnectFailure::of(&error))
+                Self::reach_older(client()?, remote, headers, side).await.map_err(|_| ConnectFailure::of(&error))
             }
-            RemoteTransport::Sse => Self::reach_older(client()?, remote, headers, side()).await,
-            RemoteTransport::Ws => {
+            RemoteTransport::Sse | RemoteTransport::SseIde => Self::reach_older(client()?, remote, headers, side).await,
+            RemoteTransport::Ws | RemoteTransport::WsIde => {
                 let transport = WsTransport::connect(&remote.url, &headers).await;
                 let transport = transport.map_err(|failure| ConnectFailure::of_http(&failure))?;
-                Self::serve(transport, None, known, side()).await.map_err(|error| ConnectFailure::of(&error))
+                Self::serve(transport, None, known, side).await.map_err(|error| ConnectFailure::of(&error))
             }
         }
     }
@@ -179,7 +194,7 @@ impl ServerConnection {
         client: HttpClient,
         remote: &RemoteEndpoint,
         headers: HashMap<HeaderName, HeaderValue>,
-        side: ClientSide,
+        side: &ClientSide,
     ) -> Result<Self, ConnectFailure> {
         let transport = SseTransport::connect(client, &remote.url, headers).await;
         let transport = transport.map_err(|error| ConnectFailure::of_sending(&error))?;
@@ -191,7 +206,7 @@ impl ServerConnection {
         transport: T,
         stderr: Option<StderrRing>,
         known: Option<Revision>,
-        side: ClientSide,
+        side: &ClientSide,
     ) -> Result<Self, ClientInitializeError>
     where
         T: Transport<RoleClient> + 'static,
@@ -206,8 +221,9 @@ impl ServerConnection {
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             },
         };
+        let side = side.clone();
         let begun = Instant::now();
-        let service = side.clone().serve_with_lifecycle(Probed::new(transport), lifecycle).await?;
+        let service = side.clone().serve_with_lifecycle(Probed::new(transport, known.is_none()), lifecycle).await?;
         let peer = service.peer().clone();
         let about = about(&peer, begun.elapsed());
         let service = tokio::sync::Mutex::new(Some(service));

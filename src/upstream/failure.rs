@@ -33,7 +33,7 @@ impl ConnectFailure {
     }
 
     pub(super) fn of(error: &ClientInitializeError) -> Self {
-        if error.is_authorization_required() {
+        if error.is_authorization_required() || causes(error_of(error)).any(wants_sign_in) {
             return Self::NeedsAuth;
         }
         let is_passing = causes(error_of(error)).any(|cause| http_failure(cause).is_some_and(HttpFailure::is_passing));
@@ -140,6 +140,11 @@ impl CallFailure {
         }
     }
 
+    /// Whether someone has to sign in first.
+    pub(crate) fn is_needs_auth(&self) -> bool {
+        matches!(self, Self::NeedsAuth | Self::NoConnection(ConnectFailure::NeedsAuth))
+    }
+
     /// Whether the connection is to blame: three of these in a row, and a new one is made.
     pub(super) fn is_terminal(&self) -> bool {
         matches!(self, Self::NotSent(_) | Self::UnknownOutcome(_))
@@ -165,7 +170,7 @@ impl CallFailure {
 
     fn of_sending(error: &(dyn Error + 'static)) -> Self {
         for cause in causes(Some(error)) {
-            if cause.is::<AuthRequiredError>() || cause.is::<InsufficientScopeError>() {
+            if wants_sign_in(cause) {
                 return Self::NeedsAuth;
             }
             if matches!(cause.downcast_ref(), Some(StreamableHttpError::<HttpFailure>::SessionExpired)) {
@@ -185,6 +190,14 @@ impl CallFailure {
         }
         Self::UnknownOutcome(in_words(error))
     }
+}
+
+/// Whether the server answered 401 or 403 to whoever has no header for it.
+fn wants_sign_in(cause: &(dyn Error + 'static)) -> bool {
+    let is_it = |error: &StreamableHttpError<HttpFailure>| {
+        matches!(error, StreamableHttpError::AuthRequired(_) | StreamableHttpError::InsufficientScope(_))
+    };
+    cause.is::<AuthRequiredError>() || cause.is::<InsufficientScopeError>() || cause.downcast_ref().is_some_and(is_it)
 }
 
 fn http_failure<'a>(cause: &'a (dyn Error + 'static)) -> Option<&'a HttpFailure> {

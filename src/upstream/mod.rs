@@ -3,17 +3,21 @@
 //! [`Upstreams`] owns the connections. It starts or reaches a server when someone first needs it, once for all who do,
 //! and again when it was lost. Types of rmcp end here: others are given names, texts and JSON.
 
+pub(crate) mod auth;
 mod client;
 pub(crate) mod config;
 mod connection;
 mod failure;
 mod handler;
 mod headers;
+mod ide;
 mod lists;
 mod names;
 mod probe;
 pub(crate) mod shape;
 mod slot;
+#[cfg(test)]
+mod tests;
 mod timeouts;
 mod transport;
 mod upstreams;

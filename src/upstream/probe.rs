@@ -23,6 +23,8 @@ pub(super) fn http_probe() -> Duration {
 /// A transport that answers `server/discover` itself, as a server would that does not know it, when nobody does in time.
 pub(super) struct Probed<T> {
     inner: T,
+    /// Nobody knows yet which revision the server speaks.
+    is_probing: bool,
     /// The question that is open, and until when.
     open: Option<(RequestId, Instant)>,
     /// The question that was given up: what comes for it later is not passed on.
@@ -30,8 +32,8 @@ pub(super) struct Probed<T> {
 }
 
 impl<T> Probed<T> {
-    pub(super) fn new(inner: T) -> Self {
-        Self { inner, open: None, given_up: None }
+    pub(super) fn new(inner: T, is_probing: bool) -> Self {
+        Self { inner, is_probing, open: None, given_up: None }
     }
 }
 
@@ -63,7 +65,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Probed<T> {
     type Error = T::Error;
 
     fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
-        if let Some(id) = asked(&message) {
+        if let Some(id) = asked(&message).filter(|_| self.is_probing) {
             self.open = Some((id.clone(), Instant::now() + fixed::wait("MCP_PROBE", PROBE)));
         }
         self.inner.send(message)

@@ -1,18 +1,17 @@
 //! One configured server, and the connection to it if there is one.
 
 use std::collections::VecDeque;
-use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-use super::client::ClientBehind;
-use super::config::{Endpoint, Upstream};
-use super::connection::{Revision, ServerAbout, ServerConnection};
+use super::auth::Bearer;
+use super::config::{Endpoint, Revision, Upstream};
+use super::connection::{Means, ServerAbout, ServerConnection};
 use super::failure::{CallFailure, ConnectFailure};
-use super::timeouts::Timeouts;
+use super::ide;
 use crate::fixed;
 use crate::locks::locked;
 
@@ -37,6 +36,8 @@ pub(crate) enum UpstreamState {
 /// late never counts for the new one.
 pub(super) struct Slot {
     pub(super) upstream: Upstream,
+    /// The token of whoever signed in to it, where someone can.
+    bearer: Option<Arc<Bearer>>,
     /// Held while a connection is made: all who need it wait for the same one.
     live: tokio::sync::Mutex<Live>,
     /// Changed by whoever connects, calls or closes; read by lists of states.
@@ -58,23 +59,31 @@ struct Live {
 
 /// How connections of one process are made.
 pub(super) struct Connecting<'a> {
-    pub(super) folder: &'a Path,
-    pub(super) timeouts: &'a Timeouts,
+    pub(super) means: Means<'a>,
     /// How many may be made at once.
     pub(super) turns: &'a Semaphore,
     /// How often a remote server is tried, if another try may go better.
     pub(super) tries: u32,
-    pub(super) behind: Option<&'a Arc<ClientBehind>>,
+    /// Whether a server that wanted someone to sign in a short while ago is not even asked.
+    pub(super) heeds_refusals: bool,
 }
 
 impl Slot {
-    pub(super) fn new(upstream: Upstream) -> Self {
+    pub(super) fn new(upstream: Upstream, bearer: Option<Arc<Bearer>>) -> Self {
         let state = Mutex::new(UpstreamState::Pending);
-        Self { upstream, live: tokio::sync::Mutex::default(), state, errors: AtomicU32::new(0) }
+        Self { upstream, bearer, live: tokio::sync::Mutex::default(), state, errors: AtomicU32::new(0) }
     }
 
     pub(super) fn state(&self) -> UpstreamState {
-        locked(&self.state).clone()
+        let state = locked(&self.state).clone();
+        // A connection that ended by itself told nobody. One that is being made is not looked at.
+        let has_ended = matches!(state, UpstreamState::Connected(_))
+            && self.live.try_lock().is_ok_and(|live| live.connection.as_ref().is_some_and(|it| it.is_closed()));
+        if has_ended {
+            UpstreamState::Failed("the connection was lost; the next call makes another".to_owned())
+        } else {
+            state
+        }
     }
 
     fn set(&self, state: UpstreamState) {
@@ -99,6 +108,11 @@ impl Slot {
             return Err(ConnectFailure::new("its configuration has changed"));
         }
         let made = self.make(&mut live, connecting).await;
+        match (&self.bearer, &made) {
+            (Some(bearer), Ok(_)) => bearer.lets_in(),
+            (Some(bearer), Err(ConnectFailure::NeedsAuth)) => bearer.keeps_out(),
+            _ => {}
+        }
         self.set(match &made {
             Ok(connection) => UpstreamState::Connected(connection.about.clone()),
             Err(ConnectFailure::NeedsAuth) => UpstreamState::NeedsAuth,
@@ -115,6 +129,9 @@ impl Slot {
         let Ok(_turn) = connecting.turns.acquire().await else {
             return Err(ConnectFailure::new("connections are no longer made"));
         };
+        if connecting.heeds_refusals && self.bearer.as_ref().is_some_and(|bearer| bearer.is_kept_out()) {
+            return Err(ConnectFailure::NeedsAuth);
+        }
         self.set(UpstreamState::Pending);
         let is_local = self.upstream.entry.endpoint.is_local();
         if is_local {
@@ -133,8 +150,8 @@ impl Slot {
     }
 
     async fn open(&self, live: &Live, connecting: &Connecting<'_>) -> Result<ServerConnection, ConnectFailure> {
-        let Connecting { folder, timeouts, behind, .. } = connecting;
-        ServerConnection::open(&self.upstream, folder, timeouts, live.revision, *behind).await
+        let known = live.revision.or(self.upstream.entry.revision);
+        ServerConnection::open(&self.upstream, self.bearer.as_ref(), &connecting.means, known).await
     }
 
     /// Refuses to start a server over and over.
@@ -192,6 +209,12 @@ impl Slot {
     /// Whether its headers come from a program that is run at each connection.
     pub(super) fn has_helper(&self) -> bool {
         matches!(&self.upstream.entry.endpoint, Endpoint::Remote(remote) if remote.headers_helper.is_some())
+    }
+
+    /// Whether a tool, or another thing of this name, is for others than the server itself. Editors keep most to themselves.
+    pub(super) fn is_for_us(&self, tool: &str) -> bool {
+        let Endpoint::Remote(remote) = &self.upstream.entry.endpoint else { return true };
+        !remote.transport.is_editor() || ide::TOOLS.contains(&tool)
     }
 
     /// The server wants someone to sign in.

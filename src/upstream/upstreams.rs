@@ -5,11 +5,13 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 use tokio::sync::Semaphore;
 
+use super::auth::AuthFolder;
 use super::client::{ClientBehind, PassedRequest};
-use super::config::Upstream;
+use super::config::{Revision, Upstream};
+use super::connection::Means;
 use super::failure::{CallFailure, ConnectFailure};
 use super::lists::{KeptLists, ListKind, ReadAt};
 use super::slot::{Connecting, Slot, UpstreamState};
@@ -18,6 +20,9 @@ use crate::locks::locked;
 
 /// A list that was read before is not waited for longer than this when it is read again.
 const REFRESH: Duration = Duration::from_secs(3);
+
+/// As JSON-RPC has it.
+const METHOD_NOT_FOUND: i32 = -32601;
 
 pub(crate) struct Upstreams {
     folder: PathBuf,
@@ -29,8 +34,12 @@ pub(crate) struct Upstreams {
     /// By name. Changed by `reconcile` alone; locked for a moment.
     slots: Mutex<BTreeMap<String, Arc<Slot>>>,
     lists: KeptLists,
+    /// Where the tokens of those are who signed in; without it nobody can.
+    auth: Option<AuthFolder>,
+    heeds_refusals: bool,
     /// The client that all connections are made for, if there is one.
     behind: OnceLock<Arc<ClientBehind>>,
+    guard: Option<PathBuf>,
 }
 
 impl Upstreams {
@@ -45,13 +54,32 @@ impl Upstreams {
             remote_turns: Semaphore::new(remote),
             slots: Mutex::default(),
             lists: KeptLists::default(),
+            auth: None,
+            heeds_refusals: false,
             behind: OnceLock::new(),
+            guard: None,
         }
+    }
+
+    /// Sends the tokens in this folder to the servers that they are for.
+    pub(crate) fn with_tokens(self, auth: AuthFolder) -> Self {
+        Self { auth: Some(auth), ..self }
+    }
+
+    /// Does not ask a server that wanted someone to sign in less than a quarter of an hour ago. For whoever was not told
+    /// to connect to just that server.
+    pub(crate) fn heeding_refusals(self) -> Self {
+        Self { heeds_refusals: true, ..self }
     }
 
     /// From now on connections are made for this client. The first counts.
     pub(crate) fn serve(&self, client: ClientBehind) {
         self.behind.get_or_init(|| Arc::new(client));
+    }
+
+    /// Starts servers under `program __guard`, which ends them when this process is gone, however it went.
+    pub(crate) fn guarded_by(self, program: PathBuf) -> Self {
+        Self { guard: Some(program), ..self }
     }
 
     /// Takes over a configuration. A server that is the same as before is not disturbed; one that changed or is gone is
@@ -69,7 +97,8 @@ impl Upstreams {
                     }
                     is_same
                 });
-                let slot = same.unwrap_or_else(|| Arc::new(Slot::new(upstream.clone())));
+                let bearer = || self.auth.as_ref().and_then(|auth| auth.bearer(upstream));
+                let slot = same.unwrap_or_else(|| Arc::new(Slot::new(upstream.clone(), bearer())));
                 slots.insert(upstream.name.clone(), slot);
             }
             gone.extend(before.into_values());
@@ -121,7 +150,8 @@ impl Upstreams {
         let read = tokio::time::timeout(limit, connection.list(kind)).await.unwrap_or_else(|_| Err(late()));
         slot.note(&connection, read.as_ref().err()).await;
         match read {
-            Ok(items) => {
+            Ok(mut items) => {
+                items.retain(|item| slot.is_for_us(item.get("name").and_then(Value::as_str).unwrap_or_default()));
                 let items = Arc::new(items);
                 self.lists.keep(name, kind, read_at, Arc::clone(&items));
                 Ok(items)
@@ -130,24 +160,23 @@ impl Upstreams {
         }
     }
 
-    /// Calls a tool. What was sent is not sent again, whatever became of it; what the server surely did not take is, once.
-    pub(crate) async fn call(
-        &self,
-        name: &str,
-        tool: &str,
-        arguments: Map<String, Value>,
-    ) -> Result<Value, CallFailure> {
-        let params = [("name".to_owned(), tool.into()), ("arguments".to_owned(), Value::Object(arguments))];
-        self.request(name, &PassedRequest::plain("tools/call", params.into_iter().collect())).await
-    }
-
-    /// Sends a request on to a server. It is repeated as little as a call is.
+    /// Sends a request on to a server. What was sent is not sent again, whatever became of it; what the server surely did
+    /// not take is, once.
     pub(crate) async fn request(&self, name: &str, passed: &PassedRequest<'_>) -> Result<Value, CallFailure> {
         let slot = self.slot(name).ok_or_else(unknown)?;
+        let tool = passed.params.get("name").and_then(Value::as_str).filter(|_| passed.method == "tools/call");
+        if tool.is_some_and(|tool| !slot.is_for_us(tool)) {
+            let message = "this tool of the editor is its own".to_owned();
+            return Err(CallFailure::Refused { code: METHOD_NOT_FOUND, message, data: None });
+        }
         let times = self.timeouts.of_call(&slot.upstream.entry);
         let mut is_second = false;
         loop {
             let connection = slot.connection(&self.connecting(&slot)).await.map_err(CallFailure::NoConnection)?;
+            // Of this revision on, some arguments go into headers as well: which, the list of tools says.
+            if tool.is_some() && connection.revision() == Revision::Discover && connection.about.tools {
+                drop(self.list(name, ListKind::Tools).await);
+            }
             let called = connection.request(passed, times).await;
             match &called {
                 // A new session, one more try; the old session is ended on the way.
@@ -181,11 +210,15 @@ impl Upstreams {
     fn connecting(&self, slot: &Slot) -> Connecting<'_> {
         let is_local = slot.upstream.entry.endpoint.is_local();
         Connecting {
-            folder: &self.folder,
-            timeouts: &self.timeouts,
+            means: Means {
+                folder: &self.folder,
+                timeouts: &self.timeouts,
+                guard: self.guard.as_deref(),
+                behind: self.behind.get(),
+            },
             turns: if is_local { &self.local_turns } else { &self.remote_turns },
             tries: self.tries,
-            behind: self.behind.get(),
+            heeds_refusals: self.heeds_refusals,
         }
     }
 }

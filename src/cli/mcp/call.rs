@@ -1,16 +1,21 @@
 //! `portcullis mcp call`: one call of one tool.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use portcullis_core::visible;
 use serde_json::{Map, Value};
+use tokio::sync::mpsc;
 
 use super::super::{paths, say};
+use super::answers::CallAnswers;
 use super::{configuration, note_problems, upstreams, variable};
 use crate::failure::Failure;
 use crate::mint::now;
+use crate::report::note;
 use crate::upstream::config::{Configuration, ServerStanding, Upstream};
 use crate::upstream::shape::{self, ResultFiles};
+use crate::upstream::{CallFailure, PassedRequest, Upstreams};
 
 /// Tried as often as Claude Code does when it starts.
 const TRIES: u32 = 3;
@@ -24,27 +29,50 @@ pub(super) struct McpCall {
     /// The arguments, as one JSON object
     #[arg(default_value = "{}")]
     arguments: String,
+    /// What to answer where the server asks for a form, as one JSON object; fields that are left out have their defaults
+    #[arg(long, value_name = "JSON")]
+    form: Option<String>,
+    /// Agree to open addresses that the server names: they are printed, and the call goes on when the server says so
+    #[arg(long)]
+    visit: bool,
     /// Print the server's result as JSON, as it came
     #[arg(long)]
     json: bool,
 }
 
+/// The server wants someone to open an address first.
+const ADDRESS_FIRST: i32 = -32042;
+/// As often a call is made anew after an address was opened.
+const MOST_VISITS: usize = 3;
+/// A call that wants more answers than this goes round in a circle.
+const MOST_ROUNDS: u32 = 10;
+/// A call that is asked for again without a question waits so long, and then twice as long each time.
+const ROUND: Duration = Duration::from_millis(100);
+/// Steps of progress that may wait to be shown.
+const STEPS: usize = 64;
+
 impl McpCall {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
-        let arguments: Map<String, Value> = serde_json::from_str(&self.arguments).map_err(|error| {
-            Failure::usage("the arguments are no JSON object", r#"write them so: '{"text": "hello"}'"#).because(error)
-        })?;
+        let arguments = object(&self.arguments, "the arguments are no JSON object")?;
+        let form =
+            self.form.as_deref().map(|form| object(form, "the answers for a form are no JSON object")).transpose()?;
         let (_, configuration) = configuration()?;
         note_problems(&configuration);
         ready(&configuration, &self.server)?;
+        let (answers, client) = CallAnswers::start(form, self.visit);
         let upstreams = upstreams(&configuration, TRIES).await?;
-        let called = upstreams.call(&self.server, &self.tool, arguments).await;
+        upstreams.serve(client);
+        let called = self.call(&upstreams, arguments, &answers).await;
         upstreams.close().await;
         let result = called.map_err(|failure| {
-            Failure::new(
-                format!("calling {} of {}: {}", self.tool, self.server, failure.why()),
-                format!("see what it offers: portcullis mcp tools {}", self.server),
-            )
+            let hint = match &failure {
+                failure if failure.is_needs_auth() => format!("sign in: portcullis mcp login {}", self.server),
+                CallFailure::Refused { code: ADDRESS_FIRST, .. } => {
+                    "the server wants you to open an address first: run this again with --visit".to_owned()
+                }
+                _ => format!("see what it offers: portcullis mcp tools {}", self.server),
+            };
+            Failure::new(format!("calling {} of {}: {}", self.tool, self.server, failure.why()), hint)
         })?;
         let has_failed = result.get("isError").and_then(Value::as_bool).unwrap_or_default();
         if self.json {
@@ -58,6 +86,75 @@ impl McpCall {
         }
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
+
+    /// Calls, and calls again after addresses that the server wanted to be opened first.
+    async fn call(
+        &self,
+        upstreams: &Upstreams,
+        arguments: Map<String, Value>,
+        answers: &CallAnswers,
+    ) -> Result<Value, CallFailure> {
+        let (progress, mut steps) = mpsc::channel(STEPS);
+        let params = [("name".to_owned(), self.tool.clone().into()), ("arguments".to_owned(), arguments.into())];
+        let mut passed = PassedRequest {
+            progress: Some(progress),
+            takes_input_required: true,
+            ..PassedRequest::plain("tools/call", params.into_iter().collect())
+        };
+        let shown = tokio::spawn(async move {
+            while let Some(step) = steps.recv().await {
+                note(&progress_in_words(&step));
+            }
+        });
+        let (mut visits, mut rounds) = (0, 0);
+        let called = loop {
+            let called = upstreams.request(&self.server, &passed).await;
+            match &called {
+                Ok(wanted) if wanted.get("resultType").and_then(Value::as_str) == Some("input_required") => {
+                    if rounds >= MOST_ROUNDS {
+                        break Err(CallFailure::Nonsense(format!("it wants answers more than {MOST_ROUNDS} times")));
+                    }
+                    answers.provide(&self.server, wanted, &mut passed.params);
+                    if !passed.params.contains_key("inputResponses") {
+                        tokio::time::sleep(ROUND * 2_u32.pow(rounds)).await;
+                    }
+                    rounds += 1;
+                    continue;
+                }
+                Err(CallFailure::Refused { code: ADDRESS_FIRST, data: Some(data), .. })
+                    if self.visit && visits < MOST_VISITS =>
+                {
+                    visit(data, answers).await;
+                }
+                _ => break called,
+            }
+            visits += 1;
+        };
+        drop(passed);
+        drop(shown.await);
+        called
+    }
+}
+
+/// Shows each address, and waits until the server says that it is done with.
+async fn visit(data: &Value, answers: &CallAnswers) {
+    for wanted in data.get("elicitations").and_then(Value::as_array).into_iter().flatten() {
+        let text = |key: &str| wanted.get(key).and_then(Value::as_str).unwrap_or_default();
+        note(&format!("open this: {}: {}", visible(text("url")), visible(text("message"))));
+        answers.visited(text("elicitationId")).await;
+    }
+}
+
+fn progress_in_words(step: &Value) -> String {
+    let number = |key: &str| step.get(key).map(ToString::to_string);
+    let total = number("total").map(|total| format!(" of {total}")).unwrap_or_default();
+    let message = step.get("message").and_then(Value::as_str).map(|text| format!(": {}", visible(text)));
+    format!("progress {}{total}{}", number("progress").unwrap_or_default(), message.unwrap_or_default())
+}
+
+fn object(text: &str, wrong: &str) -> Result<Map<String, Value>, Failure> {
+    serde_json::from_str(text)
+        .map_err(|error| Failure::usage(wrong, r#"write them so: '{"text": "hello"}'"#).because(error))
 }
 
 /// The server of this name, if it may be used.

@@ -145,7 +145,7 @@ impl Remove {
             ServerLayer::Local => Some(SettingsScope::Local),
             ServerLayer::Project => Some(SettingsScope::Project),
             ServerLayer::User => Some(SettingsScope::User),
-            ServerLayer::Managed => None,
+            ServerLayer::Managed | ServerLayer::Plugin | ServerLayer::ClaudeAi => None,
         };
         let is_wanted = |server: &&ConfiguredServer| {
             let scope = scope_of(server.layer).map(SettingsScope::name);

@@ -29,7 +29,7 @@ pub(super) async fn run(json: bool) -> anyhow::Result<ExitCode> {
 }
 
 /// One word for a server, and the reason.
-struct Condition {
+pub(super) struct Condition {
     word: &'static str,
     colour: Option<Colour>,
     why: String,
@@ -37,7 +37,7 @@ struct Condition {
 }
 
 impl Condition {
-    fn of(server: &ConfiguredServer, upstreams: &Upstreams) -> Self {
+    pub(super) fn of(server: &ConfiguredServer, upstreams: &Upstreams) -> Self {
         let plain = |word, why: &str| Self { word, colour: Some(Colour::Quiet), why: why.to_owned(), about: None };
         let bad = |word, why: &str| Self { word, colour: Some(Colour::Attention), why: why.to_owned(), about: None };
         match &server.standing {
@@ -55,7 +55,9 @@ impl Condition {
                     let why = format!("{name} {version}, {} ms, MCP {}", about.milliseconds, about.protocol);
                     Self { word: "connected", colour: None, why, about: serde_json::to_value(about).ok() }
                 }
-                Some(UpstreamState::NeedsAuth) => bad("needs auth", "the server wants you to sign in"),
+                Some(UpstreamState::NeedsAuth) => {
+                    bad("needs auth", &format!("sign in: portcullis mcp login {}", server.name))
+                }
                 Some(UpstreamState::Failed(why)) => bad("failed", &why),
                 Some(UpstreamState::Pending) | None => plain("pending", ""),
             },
@@ -63,18 +65,27 @@ impl Condition {
     }
 }
 
+/// One server as JSON.
+pub(super) fn row(server: &ConfiguredServer, condition: &Condition) -> Value {
+    json!({
+        "name": server.name, "layer": server.layer.name(), "file": server.file,
+        "type": server.entry.as_ref().map(|entry| entry.endpoint.kind()),
+        // As written: variables are not filled in here, as they may be secrets.
+        "endpoint": server.entry.as_ref().map(|entry| entry.endpoint.in_words()),
+        "state": condition.word.replace(' ', "-"), "why": condition.why, "server": condition.about,
+        "warnings": server.warnings,
+    })
+}
+
+/// One server as a line for people.
+pub(super) fn line(server: &ConfiguredServer, condition: &Condition) -> String {
+    let why = if condition.why.is_empty() { String::new() } else { format!(": {}", condition.why) };
+    portcullis_core::visible(&format!("{} {}{why}", server.name, condition.word)).replace('\n', " ") + "\n"
+}
+
 fn as_json(servers: &[(&ConfiguredServer, Condition)]) -> anyhow::Result<String> {
-    let row = |(server, condition): &(&ConfiguredServer, Condition)| {
-        json!({
-            "name": server.name, "layer": server.layer.name(), "file": server.file,
-            "type": server.entry.as_ref().map(|entry| entry.endpoint.kind()),
-            // As written: variables are not filled in here, as they may be secrets.
-            "endpoint": server.entry.as_ref().map(|entry| entry.endpoint.in_words()),
-            "state": condition.word.replace(' ', "-"), "why": condition.why, "server": condition.about,
-            "warnings": server.warnings,
-        })
-    };
-    Ok(format!("{}\n", serde_json::to_string(&servers.iter().map(row).collect::<Vec<_>>())?))
+    let rows: Vec<Value> = servers.iter().map(|(server, condition)| row(server, condition)).collect();
+    Ok(format!("{}\n", serde_json::to_string(&rows)?))
 }
 
 fn as_table(servers: &[(&ConfiguredServer, Condition)]) -> String {

@@ -35,7 +35,10 @@ impl Offers {
             Some(name) => vec![ready(&configuration, name)?.name.clone()],
             None => configuration.upstreams().map(|upstream| upstream.name.clone()).collect(),
         };
-        let upstreams = upstreams(&configuration, TRIES).await?;
+        let mut upstreams = upstreams(&configuration, TRIES).await?;
+        if self.server.is_none() {
+            upstreams = upstreams.heeding_refusals();
+        }
         let lists = join_all(servers.iter().map(|server| upstreams.list(server, kind))).await;
         upstreams.close().await;
         let mut failed = 0;

@@ -13,6 +13,17 @@ pub(crate) struct ServerEntry {
     pub(crate) endpoint: Endpoint,
     /// The longest that one call may take, whatever progress it reports.
     pub(crate) timeout: Option<Duration>,
+    /// The revision of the protocol that the server is known to speak; else it is asked.
+    pub(crate) revision: Option<Revision>,
+}
+
+/// Which lifecycle a server has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Revision {
+    /// It has `initialize`: 2025-11-25 and older.
+    Initialize,
+    /// It has `server/discover`: 2026-07-28.
+    Discover,
 }
 
 /// Where a server is.
@@ -34,6 +45,18 @@ pub(crate) struct RemoteEndpoint {
     pub(crate) headers: BTreeMap<String, String>,
     /// A shell command that prints more headers as one JSON object.
     pub(crate) headers_helper: Option<String>,
+    pub(crate) oauth: Box<OAuthSettings>,
+}
+
+/// How someone signs in, where the server does not say it all.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OAuthSettings {
+    /// A client that was registered by hand, or the address of its description.
+    pub(crate) client_id: Option<String>,
+    pub(crate) callback_port: Option<u16>,
+    /// Where the authorisation server describes itself.
+    pub(crate) metadata_url: Option<String>,
+    pub(crate) scopes: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +64,11 @@ pub(crate) enum RemoteTransport {
     Http,
     Sse,
     Ws,
+    /// A server of someone's account at claude.ai: HTTP, with a token that a helper prints.
+    ClaudeAiProxy,
+    /// An editor of this machine, found by the file that it left for us.
+    SseIde,
+    WsIde,
 }
 
 impl RemoteTransport {
@@ -49,6 +77,22 @@ impl RemoteTransport {
             Self::Http => "http",
             Self::Sse => "sse",
             Self::Ws => "ws",
+            Self::ClaudeAiProxy => "claudeai-proxy",
+            Self::SseIde => "sse-ide",
+            Self::WsIde => "ws-ide",
+        }
+    }
+
+    /// Whether the server is an editor of this machine.
+    pub(crate) fn is_editor(self) -> bool {
+        matches!(self, Self::SseIde | Self::WsIde)
+    }
+
+    /// Whether someone can sign in to such a server: a WebSocket has its token in its entry.
+    pub(crate) fn takes_tokens(self) -> bool {
+        match self {
+            Self::Http | Self::Sse => true,
+            Self::Ws | Self::ClaudeAiProxy | Self::SseIde | Self::WsIde => false,
         }
     }
 }
@@ -69,6 +113,17 @@ impl Endpoint {
                 std::iter::once(command).chain(args).map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
             }
             Self::Remote(remote) => remote.url.clone(),
+        }
+    }
+
+    /// Whether both start the same command line, or reach the same address.
+    pub(super) fn is_same_server(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Stdio { command, args, .. }, Self::Stdio { command: other, args: others, .. }) => {
+                command == other && args == others
+            }
+            (Self::Remote(remote), Self::Remote(other)) => remote.url == other.url,
+            (Self::Stdio { .. }, Self::Remote(_)) | (Self::Remote(_), Self::Stdio { .. }) => false,
         }
     }
 
@@ -116,14 +171,25 @@ impl ServerEntry {
             Some("http" | "streamable-http") => remote(fields, RemoteTransport::Http)?,
             Some("sse") => remote(fields, RemoteTransport::Sse)?,
             Some("ws") => remote(fields, RemoteTransport::Ws)?,
-            Some(other @ ("sse-ide" | "ws-ide" | "claudeai-proxy" | "sdk")) => {
+            Some("claudeai-proxy") => remote(fields, RemoteTransport::ClaudeAiProxy)?,
+            Some("sse-ide") => ide(fields, RemoteTransport::SseIde)?,
+            Some("ws-ide") => ide(fields, RemoteTransport::WsIde)?,
+            Some(other @ "sdk") => {
                 return Err(format!(
                     "servers of type {other:?} are Claude Code's own; portcullis does not connect to them"
                 ));
             }
             Some(other) => return Err(format!("{other:?} is no type of server: use stdio, http, sse or ws")),
         };
-        Ok(Self { endpoint, timeout: timeout.map(Duration::from_millis) })
+        let revision = match text(fields, "protocolVersion")?.as_deref() {
+            None => None,
+            Some("2026-07-28") => Some(Revision::Discover),
+            Some("2024-11-05" | "2025-03-26" | "2025-06-18" | "2025-11-25") => Some(Revision::Initialize),
+            Some(other) => {
+                return Err(format!("{other:?} is no revision of the protocol: leave \"protocolVersion\" out"));
+            }
+        };
+        Ok(Self { endpoint, timeout: timeout.map(Duration::from_millis), revision })
     }
 
     /// All that decides what is started or reached and with what, as one text. An approval is for this text.
@@ -132,11 +198,19 @@ impl ServerEntry {
             Endpoint::Stdio { command, args, env } => {
                 json!({ "name": name, "type": "stdio", "command": command, "args": args, "env": env }).to_string()
             }
-            Endpoint::Remote(remote) => json!({
-                "name": name, "type": remote.transport.name(), "url": remote.url, "headers": remote.headers,
-                "headersHelper": remote.headers_helper,
-            })
-            .to_string(),
+            Endpoint::Remote(remote) => {
+                let mut identity = json!({
+                    "name": name, "type": remote.transport.name(), "url": remote.url, "headers": remote.headers,
+                    "headersHelper": remote.headers_helper,
+                });
+                // Left out where there is none, so that what was approved before stays approved.
+                let oauth = &remote.oauth;
+                if let (Some(identity), true) = (identity.as_object_mut(), **oauth != OAuthSettings::default()) {
+                    let oauth = json!([oauth.client_id, oauth.callback_port, oauth.metadata_url, oauth.scopes]);
+                    identity.insert("oauth".to_owned(), oauth);
+                }
+                identity.to_string()
+            }
         }
     }
 
@@ -156,7 +230,7 @@ impl ServerEntry {
                 ..remote.clone()
             }),
         };
-        (Self { endpoint, timeout: self.timeout }, missing)
+        (Self { endpoint, ..self.clone() }, missing)
     }
 }
 
@@ -176,6 +250,13 @@ fn stdio(fields: &Map<String, Value>) -> Result<Endpoint, String> {
     Ok(Endpoint::Stdio { command, args, env: texts(fields, "env")? })
 }
 
+/// Where the entry names no address, the editor is looked for when it is needed.
+fn ide(fields: &Map<String, Value>, transport: RemoteTransport) -> Result<Endpoint, String> {
+    let mut fields = fields.clone();
+    fields.entry("url").or_insert_with(|| Value::String(String::new()));
+    remote(&fields, transport)
+}
+
 fn remote(fields: &Map<String, Value>, transport: RemoteTransport) -> Result<Endpoint, String> {
     let Some(url) = text(fields, "url")? else { return Err("the entry has no \"url\"".to_owned()) };
     Ok(Endpoint::Remote(RemoteEndpoint {
@@ -183,7 +264,29 @@ fn remote(fields: &Map<String, Value>, transport: RemoteTransport) -> Result<End
         url,
         headers: texts(fields, "headers")?,
         headers_helper: text(fields, "headersHelper")?,
+        oauth: Box::new(oauth(fields)?),
     }))
+}
+
+fn oauth(fields: &Map<String, Value>) -> Result<OAuthSettings, String> {
+    let fields = match fields.get("oauth") {
+        None | Some(Value::Null) => return Ok(OAuthSettings::default()),
+        Some(Value::Object(fields)) => fields,
+        Some(_) => return Err("\"oauth\" is no object".to_owned()),
+    };
+    let callback_port = match fields.get("callbackPort") {
+        None | Some(Value::Null) => None,
+        Some(port) => {
+            Some(port.as_u64().and_then(|port| u16::try_from(port).ok()).ok_or("\"callbackPort\" is no port")?)
+        }
+    };
+    let metadata_url = text(fields, "authServerMetadataUrl")?;
+    if metadata_url.as_ref().is_some_and(|url| !url.starts_with("https://")) {
+        return Err("\"authServerMetadataUrl\" has to begin with https://".to_owned());
+    }
+    let scopes = text(fields, "scopes")?.unwrap_or_default();
+    let scopes = scopes.split_whitespace().map(str::to_owned).collect();
+    Ok(OAuthSettings { client_id: text(fields, "clientId")?, callback_port, metadata_url, scopes })
 }
 
 fn text(fields: &Map<String, Value>, key: &str) -> Result<Option<String>, String> {

@@ -1,12 +1,14 @@
 //! The files in which servers are written, and what they hold.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
-use super::ServerLayer;
+use super::{ServerLayer, plugins};
 use crate::config::{Paths, environment};
 use crate::setup::adopted::AdoptedServers;
 use crate::setup::claude::{ClaudeFiles, managed_servers, managed_settings, project_file};
@@ -25,6 +27,8 @@ pub(crate) struct ServerFiles {
     pub(crate) project: PathBuf,
     /// The nearest `.mcp.json` first.
     pub(super) shared: Vec<PathBuf>,
+    /// Servers of the user's account at claude.ai, where the user named a file with them.
+    pub(super) claude_ai: Option<PathBuf>,
     pub(crate) approved: PathBuf,
     pub(crate) disabled: PathBuf,
     /// Servers whose entries start the gateway, and what stood there before.
@@ -51,6 +55,7 @@ impl ServerFiles {
             claude: claude.folder,
             project,
             shared,
+            claude_ai: environment("PORTCULLIS_CLAUDE_AI_SERVERS").map(PathBuf::from),
             approved,
             disabled,
             adopted: AdoptedServers::read(paths),
@@ -58,13 +63,27 @@ impl ServerFiles {
     }
 }
 
+/// When each file was last written, and how long it is. Another stamp means that they have to be read again.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FilesStamp(Vec<Option<(SystemTime, u64)>>);
+
 impl ServerFiles {
     /// The objects around the servers of a layer; none where its file cannot hold them.
     pub(crate) fn under(&self, layer: ServerLayer) -> Option<Vec<String>> {
         match layer {
             ServerLayer::Local => Some(vec!["projects".to_owned(), self.project.to_str()?.to_owned()]),
-            ServerLayer::User | ServerLayer::Project | ServerLayer::Managed => Some(vec![]),
+            ServerLayer::User | ServerLayer::Project | ServerLayer::Managed | ServerLayer::ClaudeAi => Some(vec![]),
+            ServerLayer::Plugin => None,
         }
+    }
+
+    pub(crate) fn stamp(&self) -> FilesStamp {
+        let settings = [self.claude.join("settings.json"), self.project.join(".claude/settings.json")];
+        let settings = settings.into_iter().chain([plugins::installed(self)]).chain(self.claude_ai.clone());
+        let files = [&self.managed, &self.managed_settings, &self.user, &self.approved, &self.disabled];
+        let stamp =
+            |path: &PathBuf| fs::metadata(path).ok().and_then(|about| Some((about.modified().ok()?, about.len())));
+        FilesStamp(files.into_iter().chain(&self.shared).cloned().chain(settings).map(|path| stamp(&path)).collect())
     }
 }
 
@@ -83,6 +102,8 @@ pub(super) struct WrittenServer {
     pub(super) layer: ServerLayer,
     pub(super) file: PathBuf,
     pub(super) written: Value,
+    /// Variables that only this entry has.
+    pub(super) variables: BTreeMap<String, String>,
 }
 
 /// Larger files are not read. Claude Code's own file of the user grows to a few megabytes.
@@ -119,6 +140,10 @@ impl WrittenServers {
                     found.push((ServerLayer::Project, path.clone(), servers));
                 }
                 found.push((ServerLayer::User, files.user.clone(), servers_of(&user)));
+                if let Some(path) = &files.claude_ai {
+                    let servers = object(path).map(|file| servers_of(&file)).unwrap_or_default();
+                    found.push((ServerLayer::ClaudeAi, path.clone(), servers));
+                }
             }
         }
         for (settings, path) in &settings {
@@ -137,17 +162,23 @@ impl WrittenServers {
                 Value::Object(servers) => entries.extend(servers.into_iter().map(|(name, written)| {
                     // One that is behind the gateway is still the same server.
                     let original = files.adopted.original(&file, files.under(layer).as_deref(), &name, &written);
-                    WrittenServer { name, layer, file: file.clone(), written: original.unwrap_or(written) }
+                    let (file, written) = (file.clone(), original.unwrap_or(written));
+                    WrittenServer { name, layer, file, written, variables: BTreeMap::new() }
                 })),
                 _ => problems.push(format!("{}: \"mcpServers\" is no object", file.display())),
             }
+        }
+        if managed.is_none() {
+            let mut plugins = plugins::read(files, &user_settings);
+            entries.append(&mut plugins.entries);
+            problems.append(&mut plugins.problems);
         }
         let disabled = names(here.get("disabledMcpServers"));
         Self { entries, disabled, managed_settings, user_settings, problems }
     }
 }
 
-fn servers_of(file: &Map<String, Value>) -> Value {
+pub(super) fn servers_of(file: &Map<String, Value>) -> Value {
     file.get("mcpServers").cloned().unwrap_or_default()
 }
 
@@ -156,7 +187,7 @@ fn names(list: Option<&Value>) -> Vec<String> {
 }
 
 /// The object in a file; none where there is no file. A project could put a pipe there that never ends.
-fn object_in(path: &Path) -> Result<Option<Map<String, Value>>, String> {
+pub(super) fn object_in(path: &Path) -> Result<Option<Map<String, Value>>, String> {
     let about = match fs::metadata(path) {
         Ok(about) => about,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(None),

@@ -6,6 +6,7 @@
 mod entry;
 mod expand;
 mod files;
+mod plugins;
 mod policy;
 #[cfg(test)]
 mod tests;
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 
 use sha2::{Digest as _, Sha256};
 
-pub(crate) use entry::{Endpoint, RemoteEndpoint, RemoteTransport, ServerEntry};
+pub(crate) use entry::{Endpoint, RemoteEndpoint, RemoteTransport, Revision, ServerEntry};
 pub(crate) use expand::Lookup;
 pub(crate) use files::ServerFiles;
 
@@ -29,6 +30,10 @@ pub(crate) enum ServerLayer {
     Local,
     Project,
     User,
+    /// Of a plugin that the user installed.
+    Plugin,
+    /// Of a file that the user named, with the servers of their account at claude.ai.
+    ClaudeAi,
 }
 
 impl ServerLayer {
@@ -38,6 +43,8 @@ impl ServerLayer {
             Self::Local => "local",
             Self::Project => "project",
             Self::User => "user",
+            Self::Plugin => "plugin",
+            Self::ClaudeAi => "claude.ai",
         }
     }
 }
@@ -130,7 +137,9 @@ impl Configuration {
                             || approved.holds_part(&server.file, &server.name, &identity);
                         (!is_approved).then_some(ServerStanding::Unapproved)
                     };
-                    kept_out.unwrap_or_else(|| ready(&mut server, &entry, variables, &policy))
+                    let own = |name: &str| found.variables.get(name).cloned().or_else(|| variables(name));
+                    let standing = kept_out.unwrap_or_else(|| ready(&mut server, &entry, &own, &policy));
+                    unless_known(standing, server.layer, &servers)
                 }
             };
             servers.push(server);
@@ -152,6 +161,16 @@ impl Configuration {
         let named = || self.servers.iter().filter(|server| server.name == name);
         named().find(|server| server.counts()).or_else(|| named().next())
     }
+}
+
+/// Plugins and claude.ai bring servers that someone may have configured already, under another name.
+fn unless_known(standing: ServerStanding, layer: ServerLayer, servers: &[ConfiguredServer]) -> ServerStanding {
+    let ServerStanding::Ready(upstream) = &standing else { return standing };
+    if layer < ServerLayer::Plugin {
+        return standing;
+    }
+    let is_same = |server: &&ConfiguredServer| matches!(&server.standing, ServerStanding::Ready(other) if other.entry.endpoint.is_same_server(&upstream.entry.endpoint));
+    servers.iter().find(is_same).map_or(standing, |server| ServerStanding::Hidden(server.layer))
 }
 
 /// What is kept for a server that is switched off.

@@ -16,6 +16,7 @@ fn files(root: &Path) -> ServerFiles {
         claude: root.join("claude"),
         project: root.join("project"),
         shared: vec![root.join("project/.mcp.json")],
+        claude_ai: Some(root.join("claude-ai.json")),
         approved: root.join("approved"),
         disabled: root.join("disabled"),
         adopted: crate::setup::adopted::AdoptedServers::default(),
@@ -138,4 +139,52 @@ fn variables_of_a_project_are_filled_in_only_once_it_is_approved() {
     let upstreams: Vec<String> =
         Configuration::read(&files, &secret).upstreams().map(|upstream| upstream.entry.endpoint.in_words()).collect();
     assert_eq!((asked.get(), upstreams), (1, vec!["https://evil/s3cret".to_owned()]));
+}
+
+#[test]
+fn plugins_bring_servers_under_their_own_names_unless_they_are_known_already() {
+    let root = tempfile::tempdir().unwrap();
+    let files = files(root.path());
+    let plugin = root.path().join("cache/tool/1.0.0");
+    let servers = json!({"db": {"command": "${CLAUDE_PLUGIN_ROOT}/serve"}, "known": {"command": "k", "args": ["1"]}});
+    write(&plugin.join(".mcp.json"), &json!({"mcpServers": servers}));
+    write(&plugin.join(".claude-plugin/plugin.json"), &json!({"mcpServers": {"inline": {"command": "i"}}}));
+    let at = |scope: &str| json!([{"scope": scope, "installPath": plugin, "projectPath": files.project}]);
+    let installed = |scope: &str| {
+        let list = json!({"version": 2, "plugins": {"tool@team": at(scope)}});
+        write(&files.claude.join("plugins/installed_plugins.json"), &list);
+    };
+    let enabled =
+        |is_on: bool| write(&files.claude.join("settings.json"), &json!({"enabledPlugins": {"tool@team": is_on}}));
+    write(&files.user, &json!({"mcpServers": {"mine": {"command": "k", "args": ["1"]}}}));
+    let read = || Configuration::read(&files, &|_| None);
+    let names = || read().upstreams().map(|upstream| upstream.name.clone()).collect::<Vec<_>>();
+    installed("user");
+    assert_eq!(names(), ["mine"], "it was never switched on");
+    enabled(true);
+    assert_eq!(names(), ["mine", "plugin:tool:db", "plugin:tool:inline"]);
+    let configuration = read();
+    let ServerStanding::Ready(db) = &configuration.find("plugin:tool:db").unwrap().standing else { panic!() };
+    assert_eq!(db.entry.endpoint.in_words(), plugin.join("serve").display().to_string());
+    let known = &configuration.find("plugin:tool:known").unwrap().standing;
+    assert!(matches!(known, ServerStanding::Hidden(ServerLayer::User)), "{known:?}");
+    enabled(false);
+    assert_eq!(names(), ["mine"]);
+    installed("project");
+    assert_eq!(names(), ["mine"], "the user switched it off");
+    fs::remove_file(files.claude.join("settings.json")).unwrap();
+    assert_eq!(names().len(), 3);
+}
+
+#[test]
+fn servers_of_claude_ai_come_from_a_file_that_the_user_names() {
+    let root = tempfile::tempdir().unwrap();
+    let files = files(root.path());
+    let entry = json!({"type": "claudeai-proxy", "url": "https://x.org/mcp", "headersHelper": "print-token"});
+    write(&root.path().join("claude-ai.json"), &json!({"mcpServers": {"claude.ai Drive": entry}}));
+    let configuration = Configuration::read(&files, &|_| None);
+    let server = configuration.find("claude.ai Drive").unwrap();
+    assert!(matches!(server.standing, ServerStanding::Ready(_)) && server.layer == ServerLayer::ClaudeAi);
+    let without = ServerFiles { claude_ai: None, ..files };
+    assert!(Configuration::read(&without, &|_| None).servers.is_empty());
 }

@@ -22,6 +22,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Sse, SseStream};
 
 use super::{LARGEST_MESSAGE, mend};
+use crate::upstream::auth::Bearer;
 use crate::upstream::probe;
 
 const SESSION: &str = "mcp-session-id";
@@ -32,6 +33,8 @@ const EVENTS: &str = "text/event-stream";
 const DELETE: Duration = Duration::from_secs(5);
 /// As much of the text of an error is shown.
 const SHOWN: usize = 500;
+/// Descriptions of authorisation servers, and their tokens, are smaller than this.
+const LARGEST_DOCUMENT: usize = 1 << 20;
 
 /// Headers of one request.
 pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
@@ -74,6 +77,34 @@ pub(crate) struct HttpClient {
     sender: HttpSender,
     /// How long a request waits for the first byte of its answer. It begins anew with each.
     first_byte: Duration,
+    /// The token of whoever signed in, for servers that take one.
+    bearer: Option<Arc<Bearer>>,
+    /// Nobody knows yet which revision the server speaks: `server/discover` is not waited for as long as other requests.
+    is_probing: bool,
+}
+
+/// A request that may have to be sent twice, with another token.
+struct HttpMessage<'a> {
+    method: Method,
+    url: &'a str,
+    headers: &'a Headers,
+    more: Vec<(HeaderName, HeaderValue)>,
+    body: Bytes,
+    limit: Option<Duration>,
+}
+
+impl HttpMessage<'_> {
+    fn request(&self, token: Option<&str>) -> HttpAnswer<Request<Full<Bytes>>> {
+        let mut request = Request::builder().method(self.method.clone()).uri(self.url);
+        for (name, value) in self.headers.iter().chain(self.more.iter().map(|(name, value)| (name, value))) {
+            request = request.header(name, value);
+        }
+        if let Some(token) = token {
+            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        }
+        let wrong = |error: hyper::http::Error| StreamableHttpError::Client(HttpFailure::Connect(error.to_string()));
+        request.body(Full::new(self.body.clone())).map_err(wrong)
+    }
 }
 
 #[derive(Clone)]
@@ -95,7 +126,50 @@ impl HttpClient {
             true => HttpSender::Tls(builder().build(tls()?)),
             false => HttpSender::Plain(builder().build_http()),
         };
-        Ok(Self { sender, first_byte })
+        Ok(Self { sender, first_byte, bearer: None, is_probing: false })
+    }
+
+    pub(crate) fn with_bearer(self, bearer: Option<Arc<Bearer>>) -> Self {
+        Self { bearer, ..self }
+    }
+
+    pub(crate) fn probing(self, is_probing: bool) -> Self {
+        Self { is_probing, ..self }
+    }
+
+    /// The answer to a request that has all it needs, with its whole body.
+    pub(crate) async fn whole(&self, request: Request<Full<Bytes>>) -> Result<Response<Bytes>, HttpFailure> {
+        let response = self.send(request, Some(self.first_byte)).await.map_err(|error| match error {
+            StreamableHttpError::Client(failure) => failure,
+            other => HttpFailure::Lost(other.to_string()),
+        })?;
+        let (parts, body) = response.into_parts();
+        let body = tokio::time::timeout(self.first_byte, Limited::new(body, LARGEST_DOCUMENT).collect()).await;
+        let body = body.map_err(|_| HttpFailure::Lost("the answer does not end".to_owned()))?;
+        let body = body.map_err(|error| HttpFailure::Lost(error.to_string()))?.to_bytes();
+        Ok(Response::from_parts(parts, body))
+    }
+
+    /// The answer to a message, sent with the token of whoever signed in. One that is refused is renewed, once.
+    async fn exchange(&self, message: HttpMessage<'_>) -> HttpAnswer<Response<Incoming>> {
+        let has_own = message.headers.contains_key(&AUTHORIZATION);
+        let Some(bearer) = self.bearer.as_ref().filter(|_| !has_own) else {
+            return self.send(message.request(None)?, message.limit).await;
+        };
+        let no_token = |error: crate::upstream::auth::NoToken| {
+            StreamableHttpError::Client(HttpFailure::Connect(error.to_string()))
+        };
+        let token = bearer.token().await.map_err(no_token)?;
+        let mut response = self.send(message.request(token.as_deref())?, message.limit).await?;
+        if let (StatusCode::UNAUTHORIZED, Some(refused)) = (response.status(), &token)
+            && let Some(fresh) = bearer.renewed(refused).await.map_err(no_token)?
+        {
+            response = self.send(message.request(Some(&fresh))?, message.limit).await?;
+        }
+        if matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
+            bearer.refused(&challenge(&response));
+        }
+        Ok(response)
     }
 
     /// The answer to a request, once its first byte is there.
@@ -125,8 +199,9 @@ impl HttpClient {
 
     /// The stream of events at an address.
     pub(super) async fn events(&self, url: &str, headers: &Headers, largest: usize) -> HttpAnswer<EventStream> {
-        let request = request(Method::GET, url, headers)?.header(ACCEPT, EVENTS);
-        let response = self.send(built(request, Bytes::new())?, Some(self.first_byte)).await?;
+        let more = vec![(ACCEPT, HeaderValue::from_static(EVENTS))];
+        let (method, limit) = (Method::GET, Some(self.first_byte));
+        let response = self.exchange(HttpMessage { method, url, headers, more, body: Bytes::new(), limit }).await?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }
@@ -140,23 +215,21 @@ impl HttpClient {
 
     /// Posts a message whose answer comes elsewhere.
     pub(super) async fn post(&self, url: &str, headers: &Headers, message: Vec<u8>) -> HttpAnswer<()> {
-        let request = request(Method::POST, url, headers)?.header(CONTENT_TYPE, JSON);
-        let response = self.send(built(request, message.into())?, Some(self.first_byte)).await?;
+        let more = vec![(CONTENT_TYPE, HeaderValue::from_static(JSON))];
+        let (method, limit) = (Method::POST, Some(self.first_byte));
+        let response = self.exchange(HttpMessage { method, url, headers, more, body: message.into(), limit }).await?;
         accepted(response, headers).await.map(drop)
     }
 }
 
-fn request(method: Method, url: &str, headers: &Headers) -> HttpAnswer<hyper::http::request::Builder> {
-    let mut request = Request::builder().method(method).uri(url);
-    for (name, value) in headers {
-        request = request.header(name, value);
-    }
-    Ok(request)
+/// What a server says on how to be let in.
+fn challenge(response: &Response<Incoming>) -> String {
+    let said = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
+    said.unwrap_or_default().to_owned()
 }
 
-fn built(request: hyper::http::request::Builder, body: Bytes) -> HttpAnswer<Request<Full<Bytes>>> {
-    let wrong = |error: hyper::http::Error| StreamableHttpError::Client(HttpFailure::Connect(error.to_string()));
-    request.body(Full::new(body)).map_err(wrong)
+fn session_header(session: &str) -> Option<(HeaderName, HeaderValue)> {
+    Some((HeaderName::from_static(SESSION), HeaderValue::from_str(session).ok()?))
 }
 
 fn content_type(response: &Response<Incoming>) -> String {
@@ -171,8 +244,7 @@ async fn accepted(response: Response<Incoming>, headers: &Headers) -> HttpAnswer
         return Ok(response);
     }
     if !headers.contains_key(&AUTHORIZATION) {
-        let challenge = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
-        let challenge = challenge.unwrap_or_default().to_owned();
+        let challenge = challenge(&response);
         match status {
             StatusCode::UNAUTHORIZED => {
                 return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)));
@@ -242,15 +314,15 @@ impl StreamableHttpClient for HttpClient {
         largest: usize,
     ) -> HttpAnswer<StreamableHttpPostResponse> {
         let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
-        let question = probe::asked(&message).cloned();
-        let mut posted = request(Method::POST, &uri, &custom_headers)?
-            .header(CONTENT_TYPE, JSON)
-            .header(ACCEPT, format!("{JSON}, {EVENTS}"));
-        if let Some(session) = &session_id {
-            posted = posted.header(SESSION, session.as_ref());
-        }
-        let limit = if question.is_some() { probe::http_probe() } else { self.first_byte };
-        let sent = self.send(built(posted, serde_json::to_vec(&message)?.into())?, Some(limit)).await;
+        let question = probe::asked(&message).filter(|_| self.is_probing).cloned();
+        let mut more = vec![
+            (CONTENT_TYPE, HeaderValue::from_static(JSON)),
+            (ACCEPT, HeaderValue::from_static("application/json, text/event-stream")),
+        ];
+        more.extend(session_id.as_deref().and_then(session_header));
+        let limit = Some(if question.is_some() { probe::http_probe() } else { self.first_byte });
+        let (method, url, headers, body) = (Method::POST, &*uri, &custom_headers, serde_json::to_vec(&message)?.into());
+        let sent = self.exchange(HttpMessage { method, url, headers, more, body, limit }).await;
         let response = match (sent, &question) {
             (Ok(response), _) => response,
             (Err(StreamableHttpError::Client(HttpFailure::Lost(_))), Some(id)) => {
@@ -299,8 +371,9 @@ impl StreamableHttpClient for HttpClient {
         _auth_header: Option<String>,
         custom_headers: Headers,
     ) -> HttpAnswer<()> {
-        let request = request(Method::DELETE, &uri, &custom_headers)?.header(SESSION, session_id.as_ref());
-        let response = self.send(built(request, Bytes::new())?, Some(DELETE)).await?;
+        let (method, url, headers, limit) = (Method::DELETE, &*uri, &custom_headers, Some(DELETE));
+        let more = session_header(&session_id).into_iter().collect();
+        let response = self.exchange(HttpMessage { method, url, headers, more, body: Bytes::new(), limit }).await?;
         match response.status() {
             // It ends sessions by itself, or has done so.
             StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND => Ok(()),

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
@@ -12,10 +13,12 @@ use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use rustix::process::{Pid, Signal};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
+use tokio::net::UnixStream;
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
 use super::{LARGEST_MESSAGE, mend};
+use crate::fixed;
 use crate::lines::{Line, Lines};
 use crate::locks::locked;
 use crate::upstream::config::Endpoint;
@@ -60,15 +63,19 @@ impl StderrRing {
         lines[lines.len().saturating_sub(most)..].join("\n")
     }
 
-    async fn fill(self, mut stderr: ChildStderr) {
+    async fn fill(self, mut stderr: UnixStream) {
         let mut piece = [0; 4096];
         while let Ok(read @ 1..) = stderr.read(&mut piece).await {
-            let mut kept = locked(&self.kept);
-            kept.extend(&piece[..read]);
-            let surplus = kept.len().saturating_sub(STDERR_KEPT);
-            kept.drain(..surplus);
+            self.add(&piece[..read]);
         }
         self.ended.cancel();
+    }
+
+    fn add(&self, piece: &[u8]) {
+        let mut kept = locked(&self.kept);
+        kept.extend(piece);
+        let surplus = kept.len().saturating_sub(STDERR_KEPT);
+        kept.drain(..surplus);
     }
 }
 
@@ -79,14 +86,23 @@ pub(crate) struct StdioTransport {
     lines: Lines<ChildStdout>,
     process: ServerProcess,
     garbage: usize,
+    ring: StderrRing,
 }
 
 impl StdioTransport {
-    pub(crate) fn start(endpoint: &Endpoint, folder: &Path) -> io::Result<(Self, StderrRing)> {
+    /// Starts the server; under `guard`, which is this program, where it has to go even when we are killed.
+    pub(crate) fn start(endpoint: &Endpoint, folder: &Path, guard: Option<&Path>) -> io::Result<(Self, StderrRing)> {
         let Endpoint::Stdio { command, args, env } = endpoint else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the server is no program"));
         };
-        let mut starting = Command::new(command);
+        let mut starting = match guard {
+            Some(guard) => {
+                let mut guarded = Command::new(guard);
+                guarded.args(["__guard", "--"]).arg(command);
+                guarded
+            }
+            None => Command::new(command),
+        };
         starting
             .args(args)
             .current_dir(folder)
@@ -94,18 +110,28 @@ impl StdioTransport {
             .envs(handed_down())
             .env("CLAUDE_PROJECT_DIR", folder)
             .envs(env);
-        starting.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+        // The guard reads from it, and its end means that we are gone.
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let stderr = UnixStream::from_std(ours)?;
+        starting.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(OwnedFd::from(theirs)).process_group(0);
         let mut child = starting.spawn()?;
-        let (Some(stdin), Some(stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
-        else {
+        // It holds the other end of the socket: only the server may.
+        drop(starting);
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("the server has no pipes"));
         };
         let ring = StderrRing::default();
         tokio::spawn(ring.clone().fill(stderr));
         let process = ServerProcess { group: child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())), child };
         let stdin = Arc::new(tokio::sync::Mutex::new(Some(stdin)));
-        Ok((Self { stdin, lines: Lines::new(stdout, LARGEST_MESSAGE), process, garbage: 0 }, ring))
+        let lines = Lines::new(stdout, largest());
+        Ok((Self { stdin, lines, process, garbage: 0, ring: ring.clone() }, ring))
     }
+}
+
+fn largest() -> usize {
+    fixed::limit("MCP_LARGEST", LARGEST_MESSAGE)
 }
 
 /// What a server finds in its environment: ours, without what is meant for the gate.
@@ -147,7 +173,11 @@ impl Transport<RoleClient> for StdioTransport {
                         }
                     }
                 },
-                Ok(Line::TooLong) => tracing::warn!("a server wrote a message that is too large"),
+                // Nobody knows which call it was the answer to: so none of them waits for it in vain.
+                Ok(Line::TooLong) => {
+                    self.ring.add(format!("[a message of more than {} bytes]\n", largest()).as_bytes());
+                    return None;
+                }
                 Ok(Line::End) | Err(_) => return None,
             }
         }

@@ -5,8 +5,9 @@ use std::fs;
 use serde_json::json;
 
 use super::{call, configure, fake, listed, node};
-use crate::support::home::Home;
-use crate::support::{PATIENCE, running};
+use crate::support::child::Stdin;
+use crate::support::home::{Home, Ran};
+use crate::support::{PATIENCE, running, until};
 
 #[test]
 fn one_bad_server_hides_no_other_and_each_says_what_is_wrong() {
@@ -45,7 +46,9 @@ fn a_call_whose_server_dies_has_an_unknown_outcome_and_is_not_repeated() {
     let ran = call(&home, "x", "echo", &json!({}));
     assert!(!ran.status.success() && ran.stderr.contains("unknown outcome"), "{ran:?}");
     assert!(ran.stderr.contains("out of memory"), "what it said last is shown: {ran:?}");
-    assert_eq!(fs::read_to_string(&starts).unwrap().lines().count(), 1, "it was started once");
+    let lines = fs::read_to_string(&starts).unwrap();
+    assert_eq!(lines.lines().filter(|line| *line != "called").count(), 1, "it was started once");
+    assert_eq!(lines.matches("called").count(), 1, "and called once");
 }
 
 #[test]
@@ -57,7 +60,7 @@ fn a_server_that_hangs_is_given_up_in_time() {
     );
     let mut command = home.command(&["mcp", "list", "--json"]);
     command.env("MCP_TIMEOUT", "1500");
-    let ran = crate::support::home::Ran::of(&home.spawn(command, crate::support::child::Stdin::Nothing), PATIENCE);
+    let ran = Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE);
     assert!(ran.ok().stdout.contains("connection timed out after 1500ms"));
     let ran = call(&home, "wait", "echo", &json!({}));
     assert!(ran.stderr.contains("unknown outcome") && ran.stderr.contains("within 1 s"), "{ran:?}");
@@ -81,8 +84,8 @@ fn a_server_that_ignores_signals_is_killed_with_what_it_started() {
     entry["env"] = json!({"STARTS": starts});
     configure(&home, &json!({"x": entry}));
     call(&home, "x", "echo", &json!({})).ok();
-    for pid in fs::read_to_string(&starts).unwrap().lines() {
-        assert!(!running::is_alive(pid.parse().unwrap()), "{pid} is left behind");
+    for pid in fs::read_to_string(&starts).unwrap().lines().filter_map(|line| line.parse().ok()) {
+        assert!(!running::is_alive(pid), "{pid} is left behind");
     }
 }
 
@@ -98,3 +101,114 @@ fn ten_thousand_tools_and_names_that_collide_are_all_told_apart() {
     assert!(names[0] != names[1] && names[0].starts_with("mcp__odd__a_b_"), "{names:?}");
     assert!(names[2].len() == 64 && tools[2]["full_name_note"].is_string(), "{tools}");
 }
+
+#[test]
+fn a_server_goes_with_us_even_when_we_are_killed() {
+    let home = Home::new();
+    let starts = home.user().join("starts");
+    let mut entry = fake("wait");
+    entry["env"] = json!({"STARTS": starts});
+    configure(&home, &json!({"x": entry}));
+    let calling = home.spawn(home.command(&["mcp", "call", "x", "echo", "{}"]), Stdin::Nothing);
+    let pid = until("the call at the server", || {
+        let lines = fs::read_to_string(&starts).ok()?;
+        lines.contains("called\n").then(|| lines.lines().next().unwrap().parse::<u32>().unwrap())
+    });
+    assert!(running::is_alive(pid));
+    calling.kill_9();
+    until("the end of the server", || (!running::is_alive(pid)).then_some(()));
+}
+
+#[test]
+fn a_hundred_megabytes_are_cut_and_kept_in_a_file() {
+    let home = Home::new();
+    configure(&home, &json!({"x": fake("huge")}));
+    let said = call(&home, "x", "echo", &json!({"bytes": 100_000_000})).ok().stdout;
+    assert!(said.len() < 200_000 && said.contains("the result has 100000000 characters"), "{} bytes", said.len());
+    let file = said.split("all of it is in ").nth(1).and_then(|rest| rest.split(']').next()).unwrap();
+    assert_eq!(fs::metadata(file).unwrap().len(), 100_000_000);
+}
+
+#[test]
+fn a_message_that_is_too_large_ends_the_call_and_says_so() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_MCP_LARGEST", 100_000);
+    configure(&home, &json!({"x": fake("huge")}));
+    let ran = call(&home, "x", "echo", &json!({"bytes": 200_000}));
+    assert!(ran.stderr.contains("unknown outcome") && ran.stderr.contains("more than 100000 bytes"), "{ran:?}");
+}
+
+#[test]
+fn what_a_server_says_of_itself_reaches_no_terminal_as_commands() {
+    let home = Home::new();
+    configure(&home, &json!({"x": fake("hostile")}));
+    for words in [&["mcp", "tools"][..], &["mcp", "list"], &["mcp", "call", "x", "echo", "{}"]] {
+        let ran = home.run(words).ok();
+        assert!(!ran.stdout.contains('\u{1b}') && !ran.stdout.contains('\u{202e}'), "{words:?}: {:?}", ran.stdout);
+    }
+    let tools = home.run(&["mcp", "tools"]).ok().stdout;
+    assert!(tools.contains("… [truncated]") && tools.len() < 4000, "a manual is cut: {}", tools.len());
+}
+
+#[test]
+fn a_hundred_edits_of_the_configuration_leave_one_server_and_no_other() {
+    let home = Home::new();
+    let starts = home.user().join("starts");
+    let edit = |number: u32| {
+        let mut entry = fake("none");
+        entry["env"] = json!({"STARTS": starts, "EDIT": number.to_string()});
+        configure(&home, &json!({"x": entry, "same": {"command": "no-such-program"}}));
+    };
+    edit(0);
+    let watching = home.spawn(home.command(&["mcp", "status", "--watch", "--json"]), Stdin::Nothing);
+    watching.line(PATIENCE, |line| line.contains("\"connected\""));
+    for number in 1..=100 {
+        edit(number);
+        // Some are seen while the one before is still being started.
+        if number % 10 == 0 {
+            watching.line(PATIENCE, |line| line.contains("\"connected\""));
+        }
+    }
+    let pids = || -> Vec<u32> {
+        let lines = fs::read_to_string(&starts).unwrap();
+        lines.lines().filter_map(|line| line.parse().ok()).collect()
+    };
+    until("one server", || {
+        let alive: Vec<u32> = pids().into_iter().filter(|pid| running::is_alive(*pid)).collect();
+        let is_last = |pid: &u32| {
+            fs::read(format!("/proc/{pid}/environ")).is_ok_and(|it| it.windows(9).any(|part| part == b"EDIT=100\0"))
+        };
+        (alive.len() == 1 && alive.iter().all(is_last)).then_some(())
+    });
+    watching.signal(rustix::process::Signal::TERM);
+    watching.wait_exit(PATIENCE);
+    assert!(pids().len() > 10, "servers were started: {:?}", pids());
+    assert!(pids().into_iter().all(|pid| !running::is_alive(pid)), "nothing is left behind");
+}
+
+#[test]
+fn a_server_that_refuses_for_ever_is_asked_a_few_times_and_no_more() {
+    for status in [401, 403] {
+        let home = Home::new();
+        let log = home.user().join("log");
+        let mut server = home.program(node());
+        server.args(["-e", REFUSING, &status.to_string(), log.to_str().unwrap()]);
+        let server = home.spawn(server, Stdin::Nothing);
+        let port = server.line(PATIENCE, |line| line.trim().parse::<u16>().is_ok());
+        configure(&home, &json!({"x": {"type": "http", "url": format!("http://127.0.0.1:{}/mcp", port.trim())}}));
+        assert_eq!(listed(&home, "x")["state"], "needs-auth");
+        call(&home, "x", "echo", &json!({})).refused(1, "sign in");
+        let asked = fs::read_to_string(&log).unwrap().lines().count();
+        assert!(asked <= 4, "{asked} requests with {status}");
+    }
+}
+
+/// Answers every request with one status, and writes each down.
+const REFUSING: &str = r#"
+    const [status, log] = process.argv.slice(-2);
+    const server = require("node:http").createServer((request, response) => {
+        require("node:fs").appendFileSync(log, request.method + "\n");
+        response.writeHead(Number(status)).end();
+    });
+    server.listen(0, "127.0.0.1", () => console.log(server.address().port));
+"#;

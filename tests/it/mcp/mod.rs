@@ -1,6 +1,8 @@
 //! `portcullis mcp`: servers of all layers and transports, what they offer, calls, and servers that misbehave.
 
+mod auth;
 mod config;
+mod conformance;
 mod faults;
 mod gateway;
 mod gateway_passing;

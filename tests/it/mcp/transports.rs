@@ -45,3 +45,118 @@ fn the_real_server_works_over_the_older_transport_also_where_http_was_written() 
         works(&home, &json!({"type": kind, "url": format!("http://127.0.0.1:{port}/sse")}));
     }
 }
+
+/// The real server behind a WebSocket that wants a token: one server for each connection.
+fn on_websocket() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    listener.set_nonblocking(true).unwrap();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(bridge(stream));
+            }
+        });
+    });
+    port
+}
+
+async fn bridge(stream: tokio::net::TcpStream) {
+    use futures_util::{SinkExt as _, StreamExt as _};
+    use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
+    use tokio_tungstenite::tungstenite::Message;
+    use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
+
+    // Its type is the crate's.
+    #[expect(clippy::result_large_err)]
+    let letting_in = |request: &Request, mut response: Response| {
+        let has = |name: &str, value: &str| request.headers().get(name).is_some_and(|it| it == value);
+        if !has("authorization", "Bearer t1") && !has("x-claude-code-ide-authorization", "t2") {
+            let mut refused = ErrorResponse::new(None);
+            *refused.status_mut() = hyper::StatusCode::UNAUTHORIZED;
+            return Err(refused);
+        }
+        assert_eq!(request.headers()["sec-websocket-protocol"], "mcp");
+        response.headers_mut().insert("sec-websocket-protocol", "mcp".parse().unwrap());
+        Ok(response)
+    };
+    let Ok(socket) = tokio_tungstenite::accept_hdr_async(stream, letting_in).await else { return };
+    let mut server = tokio::process::Command::new(node());
+    server.args([&peer("PORTCULLIS_TEST_EVERYTHING"), "stdio"]).kill_on_drop(true);
+    server.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::null());
+    let mut server = server.spawn().unwrap();
+    let (mut input, output) = (server.stdin.take().unwrap(), server.stdout.take().unwrap());
+    let (mut sink, mut frames) = socket.split();
+    let mut lines = tokio::io::BufReader::new(output).lines();
+    loop {
+        tokio::select! {
+            frame = frames.next() => match frame {
+                Some(Ok(Message::Text(text))) => input.write_all(format!("{text}\n").as_bytes()).await.unwrap(),
+                Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+                _ => return,
+            },
+            line = lines.next_line() => match line {
+                Ok(Some(line)) => sink.send(Message::text(line)).await.unwrap(),
+                _ => return,
+            },
+        }
+    }
+}
+
+#[test]
+fn the_real_server_works_over_a_websocket_with_the_token_of_its_entry_or_of_its_helper() {
+    let home = Home::new();
+    let url = format!("ws://127.0.0.1:{}/", on_websocket());
+    works(&home, &json!({"type": "ws", "url": url, "headers": {"Authorization": "Bearer t1"}}));
+    let helper = r#"test "$CLAUDE_CODE_MCP_SERVER_NAME" = every && printf '{"Authorization": "Bearer t1"}'"#;
+    works(&home, &json!({"type": "ws", "url": url, "headersHelper": helper}));
+    configure(&home, &json!({"every": {"type": "ws", "url": url}}));
+    let server = listed(&home, "every");
+    assert_eq!(server["state"], "needs-auth", "{server}");
+}
+
+#[test]
+fn a_helper_that_fails_says_why_and_shows_nothing_of_what_it_printed() {
+    let home = Home::new();
+    let entry = |helper: &str| json!({"type": "http", "url": "http://127.0.0.1:1/mcp", "headersHelper": helper});
+    let said = |helper: &str| {
+        configure(&home, &json!({"x": entry(helper)}));
+        let server = listed(&home, "x");
+        assert_eq!(server["state"], "failed", "{server}");
+        server["why"].as_str().unwrap().to_owned()
+    };
+    let why = said("echo no vault >&2; exit 3");
+    assert!(why.contains("headersHelper") && why.contains("no vault"), "{why}");
+    let why = said("echo secret-without-json");
+    assert!(why.contains("no JSON object") && !why.contains("secret"), "{why}");
+    let why = said(r#"echo '{"a": 1}'"#);
+    assert!(why.contains("is no text"), "{why}");
+}
+
+#[test]
+fn an_editor_is_found_by_its_file_and_keeps_its_own_tools_to_itself() {
+    let home = Home::new();
+    let folder = home.user().join(".claude/ide");
+    std::fs::create_dir_all(&folder).unwrap();
+    let port = on_websocket();
+    let write = |port: u16, pid: u32, place: &std::path::Path, token: &str| {
+        let lock = json!({"pid": pid, "workspaceFolders": [place], "transport": "ws", "authToken": token});
+        std::fs::write(folder.join(format!("{port}.lock")), lock.to_string()).unwrap();
+    };
+    configure(&home, &json!({"ide": {"type": "ws-ide"}}));
+    assert!(listed(&home, "ide")["why"].as_str().unwrap().contains("no editor that runs"));
+    let project = home.project().canonicalize().unwrap();
+    let pid = std::process::id();
+    write(1, pid, std::path::Path::new("/elsewhere"), "wrong");
+    write(2, pid, std::path::Path::new("/"), "of an editor that has everything open");
+    write(port, pid, &project, "t2");
+    let server = listed(&home, "ide");
+    assert_eq!(server["state"], "connected", "{server}");
+    assert_eq!(home.run(&["mcp", "tools", "--json"]).ok().json(), json!([]), "the server behind it is no editor");
+    call(&home, "ide", "echo", &json!({"message": "hi"})).refused(1, "is its own");
+    // One that has ended left its file behind.
+    write(port, 4_000_000, &project, "t2");
+    assert_ne!(listed(&home, "ide")["state"], "connected");
+}

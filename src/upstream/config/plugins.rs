@@ -1,0 +1,97 @@
+//! Servers that plugins of Claude Code bring: those of plugins that the user installed, and did not switch off.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::ServerLayer;
+use super::files::{ServerFiles, WrittenServer, object_in, servers_of};
+
+#[derive(Default)]
+pub(super) struct PluginServers {
+    pub(super) entries: Vec<WrittenServer>,
+    pub(super) problems: Vec<String>,
+}
+
+/// Where Claude Code writes down which plugins are installed.
+pub(super) fn installed(files: &ServerFiles) -> PathBuf {
+    files.claude.join("plugins/installed_plugins.json")
+}
+
+pub(super) fn read(files: &ServerFiles, user_settings: &Value) -> PluginServers {
+    let mut found = PluginServers::default();
+    let list = installed(files);
+    let plugins = match object_in(&list) {
+        Ok(plugins) => plugins.unwrap_or_default(),
+        Err(problem) => {
+            found.problems.push(format!("{}: {problem}", list.display()));
+            return found;
+        }
+    };
+    let switches = user_settings.get("enabledPlugins");
+    for (id, places) in plugins.get("plugins").and_then(Value::as_object).into_iter().flatten() {
+        let switch = switches.and_then(|switches| switches.get(id)).and_then(Value::as_bool);
+        for place in places.as_array().into_iter().flatten() {
+            let text = |key: &str| place.get(key).and_then(Value::as_str);
+            // What is installed for one project alone is on without a word in the user's own settings.
+            let is_on = match text("scope") {
+                Some("user") => switch == Some(true),
+                _ => switch != Some(false) && text("projectPath").map(Path::new) == Some(&files.project),
+            };
+            if let (true, Some(root)) = (is_on, text("installPath")) {
+                let name = id.split_once('@').map_or(id.as_str(), |(name, _)| name);
+                of_plugin(name, Path::new(root), files, &mut found);
+            }
+        }
+    }
+    found
+}
+
+fn of_plugin(plugin: &str, root: &Path, files: &ServerFiles, found: &mut PluginServers) {
+    let manifest = root.join(".claude-plugin/plugin.json");
+    let mut object = |path: &Path| match object_in(path) {
+        Ok(object) => object.unwrap_or_default(),
+        Err(problem) => {
+            found.problems.push(format!("{}: {problem}", path.display()));
+            Map::new()
+        }
+    };
+    let own = root.join(".mcp.json");
+    let mut all = vec![(own.clone(), servers(&object(&own)))];
+    match object(&manifest).get("mcpServers") {
+        Some(Value::Object(inline)) => all.push((manifest, inline.clone())),
+        Some(Value::String(named)) => {
+            let path = root.join(named);
+            let servers = servers(&object(&path));
+            all.push((path, servers));
+        }
+        _ => {}
+    }
+    let text = |path: &Path| path.display().to_string();
+    let variables = BTreeMap::from([
+        ("CLAUDE_PLUGIN_ROOT".to_owned(), text(root)),
+        ("CLAUDE_PROJECT_DIR".to_owned(), text(&files.project)),
+    ]);
+    for (file, servers) in all {
+        for (name, written) in servers {
+            let name = format!("plugin:{plugin}:{name}");
+            if !found.entries.iter().any(|known| known.name == name) {
+                let (file, variables) = (file.clone(), variables.clone());
+                found.entries.push(WrittenServer { name, layer: ServerLayer::Plugin, file, written, variables });
+            }
+        }
+    }
+}
+
+/// A plugin may leave out the key around its servers.
+fn servers(file: &Map<String, Value>) -> Map<String, Value> {
+    match servers_of(file) {
+        Value::Object(servers) => servers,
+        _ => file
+            .iter()
+            .filter(|(_, entry)| entry.is_object())
+            .map(|(name, entry)| (name.clone(), entry.clone()))
+            .collect(),
+    }
+}

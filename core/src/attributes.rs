@@ -152,14 +152,14 @@ pub(crate) fn takes_no_room(letter: char) -> bool {
 /// What emoji are joined with.
 const JOINER: char = '\u{200d}';
 
-/// Whether a character takes no room, turns text round or begins a line. What emoji are made of stays.
+/// Whether a character takes no room or is blank, turns text round or begins a line. What emoji are made of stays.
 pub fn hides(letter: char) -> bool {
     letter != JOINER
         && matches!(letter,
             '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
             | '\u{61c}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}' | '\u{e0100}'..='\u{e01ef}'
             | '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-            | '\u{3164}' | '\u{ffa0}')
+            | '\u{2800}' | '\u{3164}' | '\u{ffa0}')
 }
 
 #[cfg(test)]

@@ -2,12 +2,11 @@
 // is offered the way back.
 
 import { h } from "./dom.js";
+import { sight, toTop } from "./sight.js";
 import { t } from "./words.js";
 
 /** Pixels from the end within which a reader is at it. */
 const NEAR = 24;
-/** Pixels that the bars at the top take, as `scroll-padding` has it. */
-const PADDING = 128;
 
 /** `toNewest()` draws the newest part; `scrolled(isUp)` is told of every scroll. */
 export function followEnd(element, { toNewest, scrolled }) {
@@ -21,8 +20,9 @@ export function followEnd(element, { toNewest, scrolled }) {
   /** The first open prompt, where not all of it fits between the head and the box to write in. */
   const firstTall = () => {
     const card = element.parentElement?.querySelector(".prompt");
-    const room = innerHeight - PADDING - (document.querySelector(".dock")?.offsetHeight ?? 0);
-    return card && card.offsetHeight > room ? card : undefined;
+    if (!card) return undefined;
+    const { from, to } = sight();
+    return card.offsetHeight > to - from ? card : undefined;
   };
   const isNear = (pixels) => scrollY + innerHeight >= document.documentElement.scrollHeight - pixels;
   const jump = h("button", { type: "button", class: "jump", hidden: true, "data-action": "jump", onclick: () => toEnd() });
@@ -44,7 +44,7 @@ export function followEnd(element, { toNewest, scrolled }) {
     const isNew = card && !begun.has(card.dataset.code);
     if (isNew) {
       begun.add(card.dataset.code);
-      card.scrollIntoView({ block: "start" });
+      toTop(card);
     } else if (!card || isWanted) scrollTo(0, document.documentElement.scrollHeight);
     last = told = scrollY;
   };

@@ -40,9 +40,11 @@ function show(event) {
   const here = location.hash.startsWith("#/session") || ["", "#/start"].includes(location.hash) ? "#/" : location.hash;
   const tab = (href, key) => h("a", { href, "aria-current": here === href && "page" }, t(key));
   frame = { prompts: h("div", { class: "prompts", role: "region", "aria-label": t("prompts") }), away: h("p", { class: "away", role: "status", hidden: true }, t("away")), waiting: waitingBar() };
-  app.replaceChildren(
+  const bars = h("div", { class: "bars" },
     h("nav", { "aria-label": "Portcullis" }, tab("#/", "sessions"), may("admin") && [tab("#/log", "log"), tab("#/rules", "rules"), tab("#/people", "people")], tab("#/devices", may("admin") ? "devices" : "settings")),
-    frame.away, frame.waiting.element,
+    frame.away, frame.waiting.element);
+  keepBelow(bars);
+  app.replaceChildren(bars,
     h("main", { id: "main", tabindex: "-1" }, view.isHome && frame.prompts, view.element));
   // Each view begins at its top; a conversation goes to its end by itself.
   scrollTo(0, 0);
@@ -50,6 +52,14 @@ function show(event) {
   // Whoever came here by a link goes on from here, and not from the top of the page.
   if (event?.type === "hashchange") document.getElementById("main").focus({ preventScroll: true });
 }
+
+/** The head of a session stays right below the bars, however many there are. */
+function keepBelow(bars) {
+  heights.disconnect();
+  heights.observe(bars);
+}
+
+const heights = new ResizeObserver(([{ target }]) => document.documentElement.style.setProperty("--bars", `${target.offsetHeight}px`));
 
 function draw() {
   if (!view) return;

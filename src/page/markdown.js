@@ -3,7 +3,11 @@
 
 import { h, shown } from "./dom.js";
 
+/** What is longer is shown as it was written: so many elements would keep the page from everything else. */
+const LONGEST = 200_000;
+
 export function markdown(text) {
+  if (text.length > LONGEST) return h("div", { class: "markdown" }, h("pre", { class: "code", tabindex: "0" }, shown(text)));
   const blocks = [];
   const lines = shown(text).split("\n");
   for (let at = 0; at < lines.length; ) {

@@ -27,7 +27,7 @@ export function drawPrompts(place, session) {
   open.forEach((ask) => seen.set(ask.id, { what: "open" }));
   const settled = [...state.asks.values()].filter((ask) => ask.state !== "open" && isFresh(ask));
   const cards = [...open, ...settled].filter((ask) => !session || ask.session === session);
-  keep(place, cards.map((ask) => [ask.id, revision(ask), () => (ask.state === "open" ? card(ask) : outcome(ask))]));
+  keep(place, cards.map((ask) => [ask.id, revision(ask), () => attempt(() => (ask.state === "open" ? card(ask) : outcome(ask))) ?? bare(ask)]));
   if (open.length > 0) watchSteady();
 }
 
@@ -67,7 +67,7 @@ function card(ask) {
       ask.kind !== "question" && h("span", { class: "badge risk" }, t(`risk_${risk}`) + reasons)),
     ask.preview_only && h("p", { class: "warning" }, t("previewOnly")),
     ledToIt(ask),
-    body ?? drawInput(ask),
+    body ?? (draws && ask.input ? code(ask.input) : drawInput(ask)),
     facts(ask),
     may("review") ? !body && answers(ask, answer, isRisky) : h("p", { class: "hint" }, t("noRight")),
     step,
@@ -90,6 +90,13 @@ function attempt(draw) {
   }
 }
 
+/** A prompt that this page cannot draw: all that the gate says of it, and the answer that is always right. */
+function bare(ask) {
+  const notice = h("p", { class: "notice", role: "status" });
+  return h("article", { class: "card prompt risk-high", "aria-label": t("asks", { label: shown(ask.label ?? "") }), "data-code": ask.code },
+    code(ask), ask.state === "open" && may("review") && row(button("deny", "plain", () => send(ask, { behavior: "deny" }, notice))), notice);
+}
+
 /** What would allow once more, by someone who did. */
 const ALLOWING = ["allowOnce", "forSession", "always", "edit", "approvePlan", "answer"].map((action) => `[data-action="${action}"]`).join();
 
@@ -100,7 +107,7 @@ function secondStep(place, act, { unseen, openAll, input }) {
   const see = unseen && !input && button("showAll", "primary", () => (close(), openAll()));
   // It may be below what is in sight, or behind the box to write in.
   requestAnimationFrame(() => place.scrollIntoView({ block: "nearest" }));
-  place.replaceChildren(h("p", { role: "alert", class: unseen && "warning" }, words), input && code(inputText(input)), row(see, yes, button("cancel", "quiet", close)));
+  place.replaceChildren(h("div", null, h("p", { role: "alert", class: unseen && "warning" }, words), input && code(inputText(input)), row(see, yes, button("cancel", "quiet", close))));
 }
 
 function facts(ask) {

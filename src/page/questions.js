@@ -4,6 +4,7 @@ import { h, shown } from "./dom.js";
 import { rest } from "./input.js";
 import { markdown } from "./markdown.js";
 import { button, row } from "./parts.js";
+import { toTop } from "./sight.js";
 import { may } from "./state.js";
 import { t } from "./words.js";
 
@@ -18,14 +19,15 @@ export function drawQuestions(ask, answer) {
     fields.forEach((each) => each.element.classList.toggle("missing", !each.answer()));
     const first = fields.find((each) => !each.answer());
     missing.textContent = first ? t("answerAll") : "";
-    if (first) first.element.append(missing);
+    if (first) first.element.querySelector("legend").after(missing);
     return first;
   };
   const send = () => {
     const answers = Object.fromEntries(fields.map((each, number) => [words[number], each.answer()]));
     const first = check();
-    if (!first) answer({ behavior: "allow", answers });
-    else first.element.querySelector("input").focus();
+    if (!first) return answer({ behavior: "allow", answers });
+    toTop(first.element);
+    first.element.querySelector("input").focus({ preventScroll: true });
   };
   const missing = h("p", { class: "warning", role: "alert" });
   const place = h("div", { oninput: () => missing.textContent && check() }, fields.map((each) => each.element));

@@ -1,6 +1,7 @@
 // The bar that says how many prompts wait out of sight, in every view and wherever someone has scrolled to. It leads to them.
 
 import { h } from "./dom.js";
+import { sight, toTop } from "./sight.js";
 import { openAsks } from "./state.js";
 import { t } from "./words.js";
 
@@ -9,11 +10,9 @@ const ENOUGH = 80;
 
 const cardOf = (ask) => document.querySelector(`.prompt[data-code="${CSS.escape(ask.code)}"]`);
 
-/** Between the bars at the top and the box to write in. */
 function isInSight(card) {
   const { top, bottom, height } = card.getBoundingClientRect();
-  const from = Math.max(...[...document.querySelectorAll("nav, .head > .top")].map((bar) => bar.getBoundingClientRect().bottom), 0);
-  const to = document.querySelector(".dock")?.getBoundingClientRect().top ?? innerHeight;
+  const { from, to } = sight();
   return Math.min(bottom, to) - Math.max(top, from) >= Math.min(ENOUGH, height);
 }
 
@@ -23,7 +22,7 @@ export function waitingBar() {
     const card = hidden().map(cardOf).find(Boolean);
     if (!card) return; // it is on another view: the link leads there
     event.preventDefault();
-    card.scrollIntoView({ block: "start" });
+    toTop(card);
   };
   const element = h("a", { class: "elsewhere", href: "#/", hidden: true, onclick: go });
   const draw = () => {

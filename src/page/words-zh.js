@@ -78,7 +78,7 @@ export const zh = {
   via_here: "本设备", via_named: "设备 {device}", via_device: "另一台设备", via_terminal: "终端", via_socket: "命令行", via_http: "API", via_other: "{via}",
   editedBy: "由 {by} 修改", asWritten: "代理原来写的", aboutSession: "此会话的更多信息",
   reallyEdited: "改为执行这个？", nothingToRun: "没有要执行的内容。请拒绝，或写明要执行什么。", sayWhat: "请写明要它做什么。", call_queued: "接下来",
-  beginningUnseen: "没有看到开头", planWords: "这些话只随“继续规划”发出。再按一次则不带这些话批准。",
+  beginningUnseen: "没有看到开头", partUnseen: "有一部分从未显示在屏幕上", columnsUnseen: "表格旁边还有几列", planWords: "这些话只随“继续规划”发出。再按一次则不带这些话批准。",
   reallyBypass: "在此模式下什么都不问：代理想运行什么就运行什么。确定吗？", refusedAfter: "但 Claude Code 仍然拒绝了",
   justMoved: "这个请求刚刚移动过。请看清后再按一次。",
 };

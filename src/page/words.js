@@ -83,7 +83,7 @@ export const en = {
   via_here: "on this device", via_named: "on {device}", via_device: "on another device", via_terminal: "at the terminal", via_socket: "on the command line", via_http: "over the API", via_other: "by {via}",
   editedBy: "edited by {by}", asWritten: "As the agent wrote it", aboutSession: "More about this session",
   reallyEdited: "Run this instead?", nothingToRun: "There is nothing to run. Deny it instead, or write what should run.", sayWhat: "Say what it should do.", call_queued: "comes next",
-  beginningUnseen: "its beginning was not in sight", planWords: "These words go with Keep planning. Press again to approve without them.",
+  beginningUnseen: "its beginning was not in sight", partUnseen: "a part of it was never on the screen", columnsUnseen: "a table has more columns to the side", planWords: "These words go with Keep planning. Press again to approve without them.",
   reallyBypass: "In this mode nothing is asked: whatever the agent wants to run, runs. Really?", refusedAfter: "Claude Code refused it all the same",
   justMoved: "This prompt has just moved. Look at it, then press again.",
 };

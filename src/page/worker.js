@@ -40,9 +40,12 @@ const shownText = (text) => String(text).replace(HIDING, (character) => `\u27e8U
 const SHOWN = { Bash: ["command", "description"], Read: ["file_path"], WebFetch: ["url"], WebSearch: ["query"] };
 const isShownWhole = ({ tool, input }) => !Object.hasOwn(SHOWN, tool) || Object.keys(input ?? {}).every((name) => SHOWN[tool].includes(name));
 
+/** Line breaks and runs of blanks push what stands behind them out of sight. */
+const SPREAD = /\s{2}|[^\S ]/;
+
 /** What can be decided by one tap: short, seen whole, not dangerous, and yes or no. */
 const isSimple = (ask) =>
-  ask.kind === "tool" && !ask.preview_only && isShownWhole(ask) && !ask.default_to_no && ask.risk?.level !== "high" && ask.preview.length <= LONGEST && !ask.preview.includes("\n") && shownText(ask.preview) === ask.preview && !ask.quorum;
+  ask.kind === "tool" && !ask.preview_only && isShownWhole(ask) && !ask.default_to_no && ask.risk?.level !== "high" && ask.preview.length <= LONGEST && !SPREAD.test(ask.preview) && shownText(ask.preview) === ask.preview && !ask.quorum;
 
 async function clicked({ action, notification }) {
   notification.close();

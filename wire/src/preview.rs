@@ -18,10 +18,7 @@ pub fn description(tool: &str, input: &Value) -> String {
 pub fn preview(tool: &str, input: &Value) -> String {
     let text = |field: &str| input[field].as_str();
     let shown = match tool {
-        "Bash" => text("command").map(|command| match input["dangerouslyDisableSandbox"] == true {
-            true => format!("{command}\n(without the sandbox)"),
-            false => command.to_owned(),
-        }),
+        "Bash" => text("command").map(|command| format!("{command}{}", ways_to_run(input))),
         "Write" => text("file_path").zip(text("content")).map(|(path, content)| format!("{path}\n\n{content}")),
         "Edit" => text("file_path").map(|path| format!("{path}\n\n{}", change(input))),
         "MultiEdit" => text("file_path").map(|path| {
@@ -39,6 +36,13 @@ pub fn preview(tool: &str, input: &Value) -> String {
         Value::Null => String::new(),
         input => format!("{input:#}"),
     })
+}
+
+/// How a command runs that does not run as usual.
+fn ways_to_run(input: &Value) -> String {
+    let ways =
+        [("dangerouslyDisableSandbox", "\n(without the sandbox)"), ("run_in_background", "\n(in the background)")];
+    ways.into_iter().filter(|(field, _)| input[field] == true).map(|(_, words)| words).collect()
 }
 
 /// The same of an input that is known as text: a source that sends no whole input may send JSON in its place.
@@ -86,6 +90,7 @@ mod tests {
         for (tool, input, want) in [
             ("Bash", json!({"command": "git push", "description": "Push"}), "git push"),
             ("Bash", json!({"command": "ls", "dangerouslyDisableSandbox": true}), "ls\n(without the sandbox)"),
+            ("Bash", json!({"command": "ls", "run_in_background": true}), "ls\n(in the background)"),
             ("Write", json!({"file_path": "/a", "content": "x\ny"}), "/a\n\nx\ny"),
             ("Edit", json!({"file_path": "/a", "old_string": "x", "new_string": "y\nz"}), "/a\n\n- x\n+ y\n+ z"),
             ("WebFetch", json!({"url": "http://x/", "prompt": "p"}), "http://x/"),

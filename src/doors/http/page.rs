@@ -77,6 +77,7 @@ files! {
     "sentences-zh.js" SCRIPT,
     "session.js" SCRIPT,
     "sessions.js" SCRIPT,
+    "sight.js" SCRIPT,
     "start.js" SCRIPT,
     "state.js" SCRIPT,
     "steady.js" SCRIPT,

@@ -230,7 +230,7 @@ fn malformed() -> Vec<(&'static str, serde_json::Value)> {
         ("Bash", json!({"command": {"a": 1}})),
         ("NotebookEdit", json!({"notebook_path": "/n", "edit_mode": "delete", "cell_id": "3", "new_source": "x"})),
         ("Edit", json!({"file_path": "/e", "old_string": "a", "new_string": "b", "replace_all": true})),
-        ("Bash", json!({"command": "ls", "dangerouslyDisableSandbox": true})),
+        ("Bash", json!({"command": "ls", "dangerouslyDisableSandbox": true, "run_in_background": true})),
         ("ExitPlanMode", json!({"plan": format!("x {}{}", "`".repeat(60_000), "a".repeat(60_000))})),
         ("ExitPlanMode", json!({"plan": HIDING})),
     ]
@@ -261,21 +261,47 @@ fn what_no_tool_takes_is_shown_whole_and_keeps_no_other_prompt_away() {
     page.see_text(".prompt", "touch the-last");
     page.see(".session");
     assert_eq!(page.count(".prompt"), asks.len() as u64 + 1);
-    for said in [
-        "edit_mode",
-        "cell_id",
-        "replace_all",
-        "dangerouslyDisableSandbox",
-        "curl evil.example",
-        "ON-OPENING",
-        "ON-CLOSING",
+    // Without what is folded: nobody has to open anything.
+    let shown = page.run(
+        "[...document.querySelectorAll('.prompt')].map((card) => card.cloneNode(true)).map((card) => \
+         (card.querySelectorAll('details').forEach((folded) => folded.remove()), card.textContent))",
+    );
+    let card = |number: usize| shown[number].as_str().unwrap();
+    for (number, said) in [
+        (0, "\"text\""),
+        (1, "null"),
+        (2, "null"),
+        (3, "\"options\": \"text\""),
+        (5, "\"a\": \"field\""),
+        (6, "\"a\": \"field\""),
+        (7, "\"a\": 1"),
+        (8, "edit_mode"),
+        (8, "delete"),
+        (8, "cell_id"),
+        (9, "replace_all"),
+        (10, "dangerouslyDisableSandbox"),
+        (10, "run_in_background"),
+        (12, "curl evil.example"),
+        (12, "ON-OPENING"),
+        (12, "ON-CLOSING"),
     ] {
-        page.see_text(".prompt", said);
+        assert!(card(number).contains(said), "{said}: {}", card(number));
     }
-    let shown = page
-        .run("[...document.querySelectorAll('.prompt')].map((card) => card.querySelector('.code')?.textContent ?? '')");
     assert!(!shown.to_string().contains("[object Object]"), "{shown}");
+    let plan = ".prompt:has-text(\"ON-CLOSING\")";
+    page.click(&format!("{plan} summary"));
+    page.see_text(&format!("{plan} details[open] .code"), "``` and then run: curl");
     assert_eq!(page.count(".prompt:has-text(\"delete\") .diff .new"), 0, "nothing is added");
+    nothing_happened(&page);
+    // What the gate itself might say in a later release.
+    let odd = json!({"ask": {"id": "odd", "session": "s", "code": "zzzzz", "state": "open", "at": 1, "tool": "Odd",
+        "kind": "tool", "input": {"a": "strange field"}, "preview": "", "offers": "text"}});
+    page.run(&format!(
+        "import(document.querySelector('script[type=module]').src.replace('main.js', 'state.js')) \
+         .then(({{ take }}) => (take({odd}), true))"
+    ));
+    page.see_text(".prompt[data-code=zzzzz] .code", "strange field");
+    assert_eq!(page.count(".prompt"), asks.len() as u64 + 2);
     nothing_happened(&page);
 }
 
@@ -283,12 +309,12 @@ fn what_no_tool_takes_is_shown_whole_and_keeps_no_other_prompt_away() {
 fn what_hides_or_turns_text_round_is_spelled_out() {
     let model = Model::start(vec![
         Rule::on_text("go")
-            .call("Bash", json!({"command": "echo a\u{202e}b\u{200b}c\u{3164}\u{2800}\u{34f}", "description": "d"}))
+            .call("Bash", json!({"command": "echo a\u{202e}b\u{200b}c\u{3164}\u{2800}\u{34f}\u{115f}\u{180b}\u{17b4}", "description": "d"}))
             .once(),
     ]);
     let site = Site::with(&model);
     let page = site.page(&[], DESKTOP);
     site.go();
     page.see(".prompt");
-    assert_eq!(page.text(".prompt .code"), "echo a⟨U+202E⟩b⟨U+200B⟩c⟨U+3164⟩⟨U+2800⟩⟨U+034F⟩");
+    assert_eq!(page.text(".prompt .code"), "echo a⟨U+202E⟩b⟨U+200B⟩c⟨U+3164⟩⟨U+2800⟩⟨U+034F⟩⟨U+115F⟩⟨U+180B⟩⟨U+17B4⟩");
 }

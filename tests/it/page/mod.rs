@@ -12,6 +12,7 @@ mod reach;
 mod reading;
 mod screens;
 mod sessions;
+mod sight;
 mod site;
 mod steady;
 mod told;

@@ -11,13 +11,13 @@ use crate::support::{Signal, until};
 use serde_json::json;
 use std::io::Write as _;
 
-const PHONE: Screen = Screen { size: (390, 844), locale: "en-US", dark: false };
+pub(super) const PHONE: Screen = Screen { size: (390, 844), locale: "en-US", dark: false };
 
-fn is_true(page: &Page<'_>, what: &str, script: &str) {
+pub(super) fn is_true(page: &Page<'_>, what: &str, script: &str) {
     until(what, || (page.run(script) == true).then_some(()));
 }
 
-const IS_AT_END: &str = "scrollY + innerHeight >= document.documentElement.scrollHeight - 24";
+pub(super) const IS_AT_END: &str = "scrollY + innerHeight >= document.documentElement.scrollHeight - 24";
 const IS_CARD_IN_SIGHT: &str = "(() => { const card = document.querySelector('.prompt').getBoundingClientRect(); \
     return card.top < document.querySelector('.dock').getBoundingClientRect().top && card.bottom > 0 })()";
 
@@ -75,13 +75,14 @@ fn the_head_of_a_session_takes_two_rows_on_a_phone_and_what_is_pressed_is_large_
     let page = site.page(&["start", "admin"], PHONE);
     let prompt = "a prompt with more words than a phone has room for in the head of a session, and then some";
     site.gate
-        .post("/api/v1/sessions", &json!({"prompt": format!("go: {prompt}"), "label": "a-long-label-of-a-session"}))
+        .post("/api/v1/sessions", &json!({"prompt": format!("go: {prompt}"), "label": "a-label-".repeat(8)}))
         .expect(201);
     page.click(".session");
     page.see("[data-action=interrupt]");
     page.see_text(".head .name", "a prompt with more");
     let height = "document.querySelector('.head > .path').getBoundingClientRect().bottom \
         - document.querySelector('.head > .top').getBoundingClientRect().top";
+    assert_eq!(page.run("document.querySelector('.head h1').getClientRects().length"), 1, "one line, cut at its end");
     assert!(page.run(height).as_f64().unwrap() <= 96.0, "{} pixels", page.run(height));
     assert_eq!(page.run("document.querySelector('.rest').checkVisibility()"), false);
     let small = "[...document.querySelectorAll('button, a.button, select, summary, nav a')].filter((it) => it.checkVisibility()) \
@@ -98,54 +99,6 @@ fn the_head_of_a_session_takes_two_rows_on_a_phone_and_what_is_pressed_is_large_
     page.see_text(".head .badge", "idle");
     page.see("[data-action=end]");
     assert!(page.barriers().is_empty(), "{:?}", page.barriers());
-}
-
-/// A command of many lines, none of them long.
-fn tall(first: &str) -> String {
-    format!("touch {first}\n{}", (1..12).map(|line| format!("echo {line}\n")).collect::<String>())
-}
-
-#[test]
-fn a_tall_prompt_is_opened_at_its_head_and_what_was_never_on_the_screen_is_not_allowed_by_one_press() {
-    let model = shell(&[&tall("one.txt")]);
-    let site = Site::with(&model);
-    let page = site.page(&[], Screen { size: (390, 600), ..PHONE });
-    page.see(".empty");
-    site.go();
-    page.click(".session");
-    page.see_text(".prompt .code", "one.txt");
-    let is_head_in_sight = "(() => { const head = document.querySelector('.prompt header').getBoundingClientRect(); \
-        return head.top >= 56 && head.bottom <= innerHeight })()";
-    is_true(&page, "the head of the card", is_head_in_sight);
-    page.see("[data-action=allowOnce]:not([aria-disabled])");
-    page.click("[data-action=allowOnce]");
-    until("the file", || site.home.project().join("one.txt").exists().then_some(()));
-}
-
-#[test]
-fn who_comes_to_the_end_of_a_prompt_past_its_beginning_is_asked_once_more() {
-    let site = Site::new();
-    let session = site.session();
-    site.home.attached(1);
-    for number in 1..=30 {
-        session.hook("UserPromptSubmit", &json!({"prompt": format!("prompt {number}, which takes some room")}));
-    }
-    let page = site.page(&[], Screen { size: (390, 600), ..PHONE });
-    page.click(".session");
-    page.see_text(".said .user", "prompt 30");
-    is_true(&page, "its end", IS_AT_END);
-    page.run("scrollTo(0, 200)");
-    page.see("[data-action=jump]");
-    session.ask("abcde", "Bash", "Make them", &tall("one.txt"));
-    page.see(".elsewhere.over");
-    page.run("scrollTo(0, 1e6)");
-    page.see("[data-action=allowOnce]:not([aria-disabled])");
-    page.click("[data-action=allowOnce]");
-    page.see_text(".step [role=alert]", "its beginning was not in sight");
-    page.click(".step [data-action=showAll]");
-    page.see("[data-action=allowOnce]:not([aria-disabled])");
-    page.click("[data-action=allowOnce]");
-    page.see(".settled");
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn a_push_shows_what_waits_and_only_what_is_simple_has_buttons() {
             .call("Bash", json!({"command": "touch a\u{202e}b\n\n\ntouch deployed", "description": "d"}))
             .once(),
         Rule::on_text("sandbox")
-            .call("Bash", json!({"command": "touch b", "dangerouslyDisableSandbox": true, "description": "d"}))
+            .call("Bash", json!({"command": "touch b", "run_in_background": true, "description": "d"}))
             .once(),
     ]);
     let site = Site::with(&model);
@@ -82,10 +82,10 @@ fn a_push_shows_what_waits_and_only_what_is_simple_has_buttons() {
         lines.into_iter().find(|line| line.starts_with(start)).unwrap().to_owned()
     };
     assert!(line("one asks").contains("touch made.txt") && line("one asks").ends_with("| allow,deny"), "{shown}");
-    assert!(line("two asks").contains("high risk") && line("two asks").ends_with("| "), "{shown}");
+    assert!(line("two asks").starts_with("two asks | high risk") && line("two asks").ends_with("| "), "{shown}");
     assert!(line("three asks").ends_with("| "), "{shown}");
     assert!(line("four asks").contains("a⟨U+202E⟩b") && line("four asks").ends_with("| "), "{shown}");
-    assert!(line("five asks").ends_with("| "), "{shown}");
+    assert!(line("five asks").contains("in the background") && line("five asks").ends_with("| "), "{shown}");
     // What is quiet on this device is not shown with the rest.
     page.click(".session:has-text(\"one\")");
     page.click("[data-action=about]");
@@ -157,4 +157,14 @@ fn a_page_that_nobody_sees_is_told_by_push_and_its_worker_shows_the_prompt() {
     assert!(shown[0].as_str().unwrap().contains("Bash: touch x |"), "{shown}");
     assert!(shown[1].as_str().unwrap().contains("Bash: touch y |"), "{shown}: not what is answered");
     assert_eq!(page.problems(), [""; 0]);
+}
+
+#[test]
+fn a_notification_spells_out_the_letters_that_the_page_does() {
+    let letters = |script: &'static str| {
+        let (_, rest) = script.split_once("/[\\u0000").unwrap();
+        rest.split_once("/gu").unwrap().0
+    };
+    let [page, worker] = [include_str!("../../../src/page/dom.js"), include_str!("../../../src/page/worker.js")];
+    assert_eq!(letters(page), letters(worker));
 }

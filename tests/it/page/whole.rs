@@ -1,5 +1,6 @@
 //! What is out of sight on a prompt's card is said, and is not allowed by one press; nor is anything allowed twice.
 
+use super::sight::READ_ON;
 use super::site::Site;
 use crate::support::browser::{CHINESE_PHONE, DESKTOP, Page, Screen};
 use crate::support::driven::shell;
@@ -12,6 +13,11 @@ use serde_json::json;
 fn long(end: &str) -> String {
     format!("echo {} && touch {end}", "harmless ".repeat(400))
 }
+
+/// Scrolls the box to its end as people do.
+const READ_ON_IN_BOX: &str = "(async () => { const box = document.querySelector('.prompt .code'); \
+    box.scrollIntoView({ block: 'center' }); for (let before = -1; before !== box.scrollTop; ) { before = box.scrollTop; \
+    box.scrollTop += 60; await new Promise(requestAnimationFrame); } return true })()";
 
 /// One press of *Allow once* allows nothing, and says why.
 #[track_caller]
@@ -41,19 +47,22 @@ fn the_end_of_a_long_command_is_opened_scrolled_to_or_knowingly_not_looked_at() 
     page.gone(".prompt .below");
     let is_whole = "(() => { const box = document.activeElement; return box.matches('.prompt .code') && box.scrollHeight <= box.clientHeight + 2 })()";
     assert_eq!(page.run(is_whole), true, "the box is open and has the focus");
+    page.run(READ_ON);
     page.click("[data-action=allowOnce]");
     is_made(&site.home, "one.txt");
 
     page.see_text(".prompt .code", "two.txt");
     page.see(".prompt .below");
+    page.run("scrollTo(0, 0)");
     is_not_allowed_at_once(&page, &site.home, "more lines below");
-    page.run("document.querySelector('.prompt .code').focus()");
-    page.press("End");
+    page.click(".step [data-action=cancel]");
+    page.run(READ_ON_IN_BOX);
     page.gone(".prompt .below");
     page.click("[data-action=allowOnce]");
     is_made(&site.home, "two.txt");
 
     page.see_text(".prompt .code", "three.txt");
+    page.run("scrollTo(0, 0)");
     is_not_allowed_at_once(&page, &site.home, "more lines below");
     page.click("[data-action=allowUnseen]");
     is_made(&site.home, "three.txt");
@@ -69,6 +78,7 @@ fn what_is_out_of_sight_is_said_in_chinese_and_a_short_command_says_nothing() {
     page.see_text(".prompt .below", "下面还有");
     is_not_allowed_at_once(&page, &site.home, "你还没有看完全部内容");
     page.click(".step [data-action=showAll]");
+    page.run(READ_ON);
     page.click("[data-action=allowOnce]");
     is_made(&site.home, "one.txt");
     page.see_text(".prompt .code", "touch two.txt");

@@ -1,5 +1,7 @@
 //! A word of a command: what is written, and what a shell makes of it as far as that is certain.
 
+use crate::attributes::hides;
+
 /// Stands in a [shape](ShellWord::pieces) for what only a shell could fill in. No text has it: it is no character.
 pub(crate) const ANY: char = '\u{10ffff}';
 /// Stands in a shape for a `*` outside of quotes, and the other for `?` and `[…]`.
@@ -207,24 +209,28 @@ fn braces(text: &str) -> Option<Vec<String>> {
 
 /// Whether a character outside of quotes means only itself, to any of the shells people use.
 pub(super) fn is_plain(c: char) -> bool {
-    c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | ',' | '+' | '@' | '%' | '=' | '^')
+    c.is_alphanumeric() && !hides(c) || matches!(c, '_' | '-' | '.' | '/' | ':' | ',' | '+' | '@' | '%' | '=' | '^')
 }
 
 /// Whether a character may stand in quotes without a issue: nothing that a terminal or a shell might swallow.
 pub(super) fn is_printable(c: char) -> bool {
-    const DECEIVING: [std::ops::RangeInclusive<char>; 5] = [
-        '\u{ad}'..='\u{ad}',
-        '\u{200b}'..='\u{200f}',
-        '\u{2028}'..='\u{202f}',
-        '\u{2060}'..='\u{206f}',
-        '\u{feff}'..='\u{feff}',
-    ];
-    c == '\t' || !c.is_control() && !DECEIVING.iter().any(|range| range.contains(&c))
+    // A joiner that is not between emoji, and a narrow space, are not seen either.
+    c == '\t' || !c.is_control() && !hides(c) && !matches!(c, '\u{200d}' | '\u{202f}')
 }
 
 #[cfg(test)]
 mod tests {
-    use super::ShellWord;
+    use super::{ShellWord, is_plain, is_printable};
+
+    #[test]
+    fn what_looks_blank_is_not_plain_in_a_word_nor_in_quotes() {
+        for blank in
+            "\u{3164}\u{115f}\u{1160}\u{ffa0}\u{2800}\u{34f}\u{180b}\u{180f}\u{17b4}\u{200b}\u{200d}\u{202f}".chars()
+        {
+            assert!(!is_plain(blank) && !is_printable(blank), "{}", blank.escape_unicode());
+        }
+        assert!("ä한✔".chars().all(is_printable));
+    }
 
     #[test]
     fn braces_are_opened_and_do_not_grow_without_end() {

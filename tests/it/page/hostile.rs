@@ -1,5 +1,6 @@
 //! Text from outside in every field that the page shows: it is text there, and nothing else.
 
+use super::sight::post_hook;
 use super::site::Site;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
@@ -247,11 +248,11 @@ fn what_no_tool_takes_is_shown_whole_and_keeps_no_other_prompt_away() {
     let gate = home.serve();
     let token = home.token_for("claude", "agent");
     let asks = malformed();
-    let asking = |number: usize, tool: &str, input: &serde_json::Value| {
+    let mut posted = Vec::new();
+    let mut asking = |number: usize, tool: &str, input: &serde_json::Value| {
         let hook = json!({"hook_event_name": "PermissionRequest", "session_id": format!("s-{number}"),
             "cwd": home.project(), "tool_name": tool, "tool_input": input, "tool_use_id": format!("t-{number}")});
-        let (request, target) = (Request::post("/claude/hooks").token(&token).json(&hook), gate.target());
-        std::thread::spawn(move || drop(request.send(&target)));
+        posted.push(post_hook(&gate, &token, &hook));
         until("the prompt", || (home.status()["open_asks"] == number + 1).then_some(()));
     };
     asks.iter().enumerate().for_each(|(number, (tool, input))| asking(number, tool, input));

@@ -11,6 +11,8 @@ use crate::support::http::Request;
 use crate::support::standin::StandIn;
 use crate::support::until;
 use serde_json::{Value, json};
+use std::io::Write as _;
+use std::net::TcpStream;
 
 /// A command of many lines, none of them long.
 fn tall(first: &str) -> String {
@@ -68,7 +70,7 @@ fn who_comes_to_the_end_of_a_prompt_past_its_beginning_is_asked_once_more() {
     page.run("scrollTo(0, 1e6)");
     page.see("[data-action=allowOnce]:not([aria-disabled])");
     page.click("[data-action=allowOnce]");
-    page.see_text(".step [role=alert]", "its beginning was not in sight");
+    page.see_text(".step [role=alert]", "You have not looked at all of it");
     page.click(".step [data-action=showAll]");
     page.run(READ_ON);
     page.see("[data-action=allowOnce]:not([aria-disabled])");
@@ -76,24 +78,30 @@ fn who_comes_to_the_end_of_a_prompt_past_its_beginning_is_asked_once_more() {
     page.see(".settled");
 }
 
+/// Posts a hook and waits for no answer, for as long as what it gives back is kept.
+pub(super) fn post_hook(gate: &Gate, token: &str, hook: &Value) -> TcpStream {
+    let mut stream = TcpStream::connect(gate.address()).unwrap();
+    stream.write_all(&Request::post("/claude/hooks").token(token).json(hook).bytes(&gate.target(), true)).unwrap();
+    stream
+}
+
 /// A gate to which a prompt is posted, as a hook does.
-fn asking(home: &Home, tool: &str, input: &Value) -> Gate {
+fn asking(home: &Home, tool: &str, input: &Value) -> (Gate, TcpStream) {
     home.write_config("[hooks]\nhttp = true\n");
     let gate = home.serve();
     let hook = json!({"hook_event_name": "PermissionRequest", "session_id": "s-1", "cwd": home.project(),
         "tool_name": tool, "tool_input": input, "tool_use_id": "t-1"});
     let token = home.token_for("claude", "agent");
-    let (request, target) = (Request::post("/claude/hooks").token(&token).json(&hook), gate.target());
-    std::thread::spawn(move || drop(request.send(&target)));
+    let posted = post_hook(&gate, &token, &hook);
     until("the prompt", || (home.status()["open_asks"] == 1).then_some(()));
-    gate
+    (gate, posted)
 }
 
 #[test]
 fn a_plan_is_opened_at_its_head_and_who_jumps_to_its_end_is_asked_once_more() {
     let home = Home::new();
     let plan: String = (1..=40).map(|line| format!("- step {line} of a plan\n")).collect();
-    let gate = asking(&home, "ExitPlanMode", &json!({"plan": plan}));
+    let (gate, _posted) = asking(&home, "ExitPlanMode", &json!({"plan": plan}));
     let browser = Browser::start(&home);
     let page = browser.linked("a", &gate, &[], DESKTOP);
     page.click(".session");
@@ -117,7 +125,7 @@ fn a_table_of_a_plan_that_is_wider_than_the_screen_is_not_approved_by_one_press(
     let home = Home::new();
     let row = |cell: &str| format!("|{}\n", format!("{cell}|").repeat(15));
     let plan = format!("{}{}{}", row("column"), row("---"), row("deletes"));
-    let gate = asking(&home, "ExitPlanMode", &json!({"plan": plan}));
+    let (gate, _posted) = asking(&home, "ExitPlanMode", &json!({"plan": plan}));
     let browser = Browser::start(&home);
     let page = browser.linked("a", &gate, &[], PHONE);
     page.see("[data-action=approvePlan]:not([aria-disabled])");
@@ -141,7 +149,8 @@ fn a_tall_question_is_opened_at_its_head_and_what_is_missing_is_said_where_it_is
         json!({"question": format!("Which {which}?"), "header": which, "multiSelect": false,
             "options": (1..=4).map(option).collect::<Vec<_>>()})
     };
-    let gate = asking(&home, "AskUserQuestion", &json!({"questions": [question("colour"), question("size")]}));
+    let (gate, _posted) =
+        asking(&home, "AskUserQuestion", &json!({"questions": [question("colour"), question("size")]}));
     let browser = Browser::start(&home);
     let page = browser.linked("a", &gate, &[], Screen { size: (390, 600), ..PHONE });
     page.click(".session");

@@ -127,8 +127,11 @@ impl Rules {
     }
 
     fn of(places: Vec<Place>, paths: &Paths) -> Self {
-        let ours = [Some(paths.state_dir.as_path()), paths.config_file.parent(), Some(&paths.rules_file)];
-        let ours = ours.into_iter().flatten().map(Path::to_owned).collect();
+        // The hooks run this very program: who changes it changes what they say.
+        let program = std::env::current_exe().ok();
+        let files = [paths.config_file.parent(), Some(&paths.rules_file), program.as_deref()];
+        let ours = std::iter::once(Some(paths.state_dir.as_path())).chain(files);
+        let ours = ours.flatten().map(Path::to_owned).collect();
         let home = paths.user_home().map(Path::to_owned);
         Self { places, trust_file: None, in_config: None, belief: None, home, ours, loaded: Mutex::default() }
     }

@@ -60,6 +60,8 @@ impl Action {
         };
         match call.tool.as_str() {
             "Read" => file(Access::Read, "file_path"),
+            "Artifact" if call.input.contains_key("file_path") => file(Access::Read, "file_path"),
+            "LSP" if call.input.contains_key("filePath") => file(Access::Read, "filePath"),
             "NotebookRead" => file(Access::Read, "notebook_path"),
             "Write" | "Edit" | "MultiEdit" => file(Access::Write, "file_path"),
             "NotebookEdit" => file(Access::Write, "notebook_path"),

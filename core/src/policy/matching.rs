@@ -127,7 +127,7 @@ impl Rule {
 pub(crate) fn names(pattern: &str, tool: &str, strict: bool) -> bool {
     let family: &[&str] = match pattern {
         "Edit" => &["Edit", "Write", "MultiEdit", "NotebookEdit"],
-        "Read" => &["Read", "Glob", "Grep", "LS", "NotebookRead"],
+        "Read" => &["Read", "Glob", "Grep", "LS", "LSP", "Artifact", "NotebookRead"],
         "Agent" | "Task" => &["Agent", "Task"],
         _ => &[],
     };

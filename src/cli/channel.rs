@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use portcullis_core::{ConversationOrigin, SessionAbout, SessionId};
 
+use super::reach::Handed;
 use super::signals::stop_on_signals;
 use super::{VERSION, configuration, environment, log_at, paths, starting};
 use crate::agents::claude::channel;
@@ -52,7 +53,7 @@ impl Channel {
         let briefing = Briefing::new(&wiring.settings.instructions);
         let briefing = if self.one_way { briefing.one_way() } else { briefing };
         let files = FileStore::new(&paths.state_dir);
-        let (handle, deliveries) = link::connect(session, about, VERSION, starting::connect(paths));
+        let (handle, deliveries) = link::connect(session, about, VERSION, starting::connect(paths, Handed::Little));
         let handle = handle.keeping_files(files);
         let listening = wiring.start(handle.clone());
         channel::run(handle, deliveries, folder, Arc::clone(&listening.hooks), briefing, stop).await?;

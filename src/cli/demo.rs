@@ -13,6 +13,7 @@ use portcullis_wire::channel::PermissionRequest;
 use serde_json::Value;
 
 use super::client::Client;
+use super::reach::Handed;
 use super::{curl, log_at, paths, reach, say};
 use crate::failure::Failure;
 use agent::Agent;
@@ -52,7 +53,7 @@ impl Demo {
         log_at("warn");
         let paths = paths()?;
         let folder = std::env::current_dir().context("finding the working folder")?;
-        drop(reach::reach(&paths).await?);
+        drop(reach::reach(&paths, Handed::Little).await?);
         let gate = Client::new(&paths);
         let status = gate.status().await?;
         let mut agent =

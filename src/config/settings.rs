@@ -160,7 +160,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     Setting {
         key: "limits.connections",
         written: WrittenIn::File,
-        meaning: "how many connections may be open at once",
+        meaning: "how many connections may be open at once, at each listener",
         accepts: Accepts::Whole { unit: "connections", range: 16..=MANY },
     },
     Setting {

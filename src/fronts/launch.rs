@@ -23,6 +23,7 @@ use crate::config::{Config, Paths, environment};
 use crate::failure::Failure;
 use crate::files::FileStore;
 use crate::gate::client::{Client, is_not_found, segment};
+use crate::gate::reach::Handed;
 use crate::gate::{VERSION, reach, sessions, starting};
 use crate::mint::{mint, uuid};
 use crate::session::gatekeeper::{Front, GatekeeperSettings};
@@ -100,7 +101,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let about = about(wanted.connected_by, &options, label.clone(), held.holder.pid());
     let about = SessionAbout { label_chosen, ..about };
     let judge = sessions::judge(paths, &about, options.add_dir.clone());
-    let (gate, deliveries) = link::connect(session, about, VERSION, starting::connect(paths.clone()));
+    let (gate, deliveries) = link::connect(session, about, VERSION, starting::connect(paths.clone(), Handed::All));
     let gate = gate.keeping_files(FileStore::new(&paths.state_dir));
     let standings = Standings::new(paths.clone(), config, gate.clone());
     let no_answers = standings
@@ -192,7 +193,7 @@ async fn options(paths: &Paths, config: &Config, mut options: Options) -> anyhow
 /// What an admin has set for the folder. Without an answer the session starts as configured, and its user is told.
 async fn mode_set_at_the_gate(paths: &Paths, folder: &Path) -> Option<SetModeView> {
     let asking = async {
-        drop(reach::reach(paths).await?);
+        drop(reach::reach(paths, Handed::All).await?);
         let path = format!("/api/v1/modes/default?folder={}", segment(&folder.display().to_string()));
         Client::new(paths).get::<DefaultModeView>(&path).await
     };

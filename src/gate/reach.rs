@@ -18,7 +18,17 @@ const START_TIMEOUT: Duration = Duration::from_secs(30);
 /// A gate that was started for a session leaves after so long without work.
 const IDLE_SECONDS: u64 = 600;
 
-/// The only variables a gate started by us gets. What an agent hands its children holds secrets of others.
+/// What a gate gets of the environment of the process that starts it. Sessions that are started on the page get the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Handed {
+    /// All that the user has at their terminal: keys, proxies, what else Claude Code needs.
+    All,
+    /// [`KEPT`] alone.
+    Little,
+}
+
+/// The only variables a gate gets that an agent's process starts. What an agent hands its children holds secrets of others,
+/// and what a project sets.
 pub(super) const KEPT: [&str; 12] = [
     "HOME",
     "USER",
@@ -35,7 +45,7 @@ pub(super) const KEPT: [&str; 12] = [
 ];
 
 /// Connects to the gate, starting one if none runs.
-pub(crate) async fn reach(paths: &Paths) -> anyhow::Result<UnixStream> {
+pub(crate) async fn reach(paths: &Paths, handed: Handed) -> anyhow::Result<UnixStream> {
     // A project could otherwise bring its own gate, with its own idea of who may answer.
     paths.believe_all(project().as_deref())?;
     if let Ok(stream) = UnixStream::connect(client::socket_of(paths)).await {
@@ -48,13 +58,13 @@ pub(crate) async fn reach(paths: &Paths) -> anyhow::Result<UnixStream> {
     configuration(paths, None)?;
     let arguments = ["serve", "--auto-started", "--leave-when-idle"].map(str::to_owned);
     let arguments = [&arguments[..], &[IDLE_SECONDS.to_string()]].concat();
-    start_and_wait(paths, &arguments).await
+    start_and_wait(paths, &arguments, handed).await
 }
 
 /// Starts a gate in the background and waits until it, or one that was faster, answers.
-async fn start_and_wait(paths: &Paths, arguments: &[String]) -> anyhow::Result<UnixStream> {
+async fn start_and_wait(paths: &Paths, arguments: &[String], handed: Handed) -> anyhow::Result<UnixStream> {
     let logged = length(&paths.log_file);
-    let mut gate = spawn(paths, arguments)?;
+    let mut gate = spawn(paths, arguments, handed)?;
     let give_up = Instant::now() + START_TIMEOUT;
     let mut pause = Duration::from_millis(2);
     loop {
@@ -68,7 +78,7 @@ async fn start_and_wait(paths: &Paths, arguments: &[String]) -> anyhow::Result<U
             // One that leaves without an error lost the race for the lock, and the winner will answer: unless it was a
             // gate on its way out that held it.
             if lock::holder(&paths.lock_file).is_none() {
-                gate = spawn(paths, arguments)?;
+                gate = spawn(paths, arguments, handed)?;
             }
         }
         if Instant::now() > give_up {
@@ -82,7 +92,7 @@ async fn start_and_wait(paths: &Paths, arguments: &[String]) -> anyhow::Result<U
 /// Starts a gate that stays behind. Returns when it is the one that answers; false when another keeps its place.
 pub(crate) async fn leave_behind(paths: &Paths, arguments: &[String]) -> anyhow::Result<bool> {
     let logged = length(&paths.log_file);
-    let mut gate = spawn(paths, arguments)?;
+    let mut gate = spawn(paths, arguments, Handed::All)?;
     let give_up = Instant::now() + START_TIMEOUT;
     loop {
         let is_it = lock::holder(&paths.lock_file).is_some_and(|holder| Some(holder.pid) == gate.id());
@@ -108,19 +118,20 @@ fn does_not_answer(paths: &Paths) -> Failure {
     Failure::new(what, format!("look into {}", paths.log_file.display()))
 }
 
-fn spawn(paths: &Paths, arguments: &[String]) -> anyhow::Result<tokio::process::Child> {
+fn spawn(paths: &Paths, arguments: &[String], handed: Handed) -> anyhow::Result<tokio::process::Child> {
     paths.prepare()?;
     let log = std::fs::OpenOptions::new();
     let log = open_log(log, &paths.log_file).with_context(|| format!("opening {}", paths.log_file.display()))?;
     let mut command = tokio::process::Command::new(this_program()?);
     command.args(arguments).env_clear().current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
     let started_by_an_agent = runs_inside_an_agent();
+    let is_all = handed == Handed::All && !started_by_an_agent;
     for (name, value) in variables() {
         // A gate is nobody's: the mark of a driven session is not for it. An agent chooses nobody's token.
         let is_mark = name == crate::agents::claude::process::MARK || (started_by_an_agent && name == TOKEN);
-        let ours =
-            name.to_str().is_some_and(|name| name.starts_with("PORTCULLIS_") || KEPT.contains(&name)) && !is_mark;
-        if ours {
+        let is_kept =
+            is_all || name.to_str().is_some_and(|name| name.starts_with("PORTCULLIS_") || KEPT.contains(&name));
+        if is_kept && !is_mark {
             command.env(name, value);
         }
     }

@@ -6,7 +6,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::{client, reach};
+use super::client;
+use super::reach::{Handed, reach};
 use crate::config::Paths;
 use crate::failure::{Exit, Failure};
 use crate::locks::locked;
@@ -16,7 +17,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
 /// How an attached process comes to its gate, again and again.
-pub(crate) fn connect(paths: Paths) -> link::Connect {
+pub(crate) fn connect(paths: Paths, handed: Handed) -> link::Connect {
     let failed: Arc<Mutex<Option<Failed>>> = Arc::default();
     Arc::new(move || {
         let (paths, failed) = (paths.clone(), Arc::clone(&failed));
@@ -31,7 +32,7 @@ pub(crate) fn connect(paths: Paths) -> link::Connect {
             if let Some(before) = before.as_ref().filter(|before| !before.may_try_again(Instant::now(), file)) {
                 return Err(before.again());
             }
-            let reached = reach::reach(&paths).await;
+            let reached = reach(&paths, handed).await;
             let now = match &reached {
                 Ok(_) => None,
                 Err(error) => Some(Failed::with(error, Instant::now(), file, before.as_ref())),

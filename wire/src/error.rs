@@ -205,6 +205,7 @@ kinds! {
     TooManyProjects 42907 "take the default mode of some folders back: `GET /api/v1/modes` lists them"
         / "take the default mode of some folders back: `portcullis session default-mode --folder FOLDER --clear`"
     TooManyCalls 42908 "wait until earlier hook calls of this token are answered"
+    TooManyUnread 42909 "read the answers to earlier requests, or close their connections"
     Internal 50001 "look at the gate's log; `portcullis status` says where it is"
     StartFailed 50201 "look at what it said; `portcullis run` in that folder shows the same"
     SessionFull 50301 "the session is not taking its events; they are kept, try again later"

@@ -1,5 +1,6 @@
 //! Files that commands write without a word that names them: settings, and what a variable of theirs names.
 
+use super::client::changes_settings;
 use super::command::name_of;
 use super::folders::GIT_FOLDER;
 use super::git::{GitLine, names_code};
@@ -26,7 +27,7 @@ pub(super) fn written(words: &[ShellWord], suspects: &Suspects) -> Option<&'stat
             let sets = |word: &ShellWord| matches!(word.text.as_str(), "clone" | "register" | "reconfigure" | "run");
             rest.iter().any(sets).then_some(".git/config")
         }
-        _ => None,
+        _ => changes_settings(started(words)).then_some("~/.claude.json"),
     }
 }
 

@@ -26,6 +26,7 @@ mod below;
 mod call;
 mod candidates;
 mod certain;
+mod client;
 mod code;
 mod command;
 mod consent;

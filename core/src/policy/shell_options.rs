@@ -28,9 +28,21 @@ pub(super) fn changes_reading(words: &[ShellWord], given: &[String]) -> Option<&
         // Without a word behind it, it only says what was typed, and a script has nothing of that.
         "fc" if !rest.is_empty() => Some(EARLIER),
         "history" if rest.iter().any(|word| !word.text.starts_with(|c: char| c.is_ascii_digit())) => Some(EARLIER),
+        // Its `\_` is a space, and its `${X}` a variable.
+        "env" if splits_text(rest) => Some("env takes its text apart in a way of its own"),
+        "find" if rest.iter().any(|word| matches!(word.text.as_str(), "-execdir" | "-okdir")) => {
+            Some("find runs something in folders that are not said")
+        }
         name if is_shell(name) => changes_at_start(rest, given),
         _ => None,
     }
+}
+
+/// `env -S 'a\_b'`
+fn splits_text(rest: &[ShellWord]) -> bool {
+    let is_flag = |text: &str| text.starts_with("--s") || !text.starts_with("--") && text.contains('S');
+    let splits = rest.iter().any(|word| word.is_flag() && is_flag(&word.text));
+    splits && rest.iter().any(|word| word.text.contains(['\\', '$']))
 }
 
 fn is_in(list: &str, name: &ShellWord) -> bool {
@@ -119,6 +131,10 @@ mod tests {
             "fc -s a=b",
             "history -s 'danger'",
             "bash -i <<< '!!'",
+            "env -S 'cat\\_.env'",
+            "timeout 5 /usr/bin/env -iS 'git\\_push'",
+            "env --split-string='cat\\_.env'",
+            "find src -execdir cat ../x {} +",
             "GLOBIGNORE=x; cat ?env",
             "for GLOBIGNORE in x; do cat ?env; done",
             ": ${GLOBIGNORE:=x}; cat ?env",
@@ -151,6 +167,9 @@ mod tests {
             "bash -ic 'npm test'",
             "sh -x build.sh",
             "history 20",
+            "env -S 'node --test' x.js",
+            "env A=b npm test",
+            "find src -exec wc -l {} +",
         ] {
             assert!(is_seen(line), "{line}");
         }

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use super::client::another_agent;
 use super::dialects::{changes_shell, may_start_another, read_otherwise};
 use super::feeding;
 use super::inert::is_inert;
@@ -158,6 +159,7 @@ impl Suspects {
             }
             self.unseen = self.unseen.or(feeding::unseen(words, command, all));
             self.unseen = self.unseen.or(read_otherwise(words, command, all));
+            self.unseen = self.unseen.or(another_agent(words));
             scripts.extend(scripts_of(words));
             let meaning = languages::meaning(words, command, all);
             let unclear =

@@ -12,6 +12,7 @@ use super::call::ready;
 use super::{configuration, upstreams};
 use crate::agents::gateway::{self, AlwaysAllowed, AttachClient, AttachedClient, Gateway};
 use crate::config::{Config, Outside, Paths};
+use crate::gate::reach::Handed;
 use crate::gate::sessions;
 use crate::mint::mint;
 use crate::processes;
@@ -79,7 +80,7 @@ fn attach(paths: Paths, folder: &Path) -> AttachClient {
         let judge = sessions::judge(&paths, &about, vec![]);
         let settings = GatekeeperSettings { outside: sessions::outside(&config), ..GatekeeperSettings::default() };
         let (handle, deliveries) =
-            link::connect(mint(SessionId::new), about, VERSION, starting::connect(paths.clone()));
+            link::connect(mint(SessionId::new), about, VERSION, starting::connect(paths.clone(), Handed::Little));
         AttachedClient { handle, deliveries, judge, settings, always: always(&paths) }
     })
 }

@@ -7,7 +7,7 @@ use axum::response::Response;
 use hyper::header::{CACHE_CONTROL, HeaderValue, X_CONTENT_TYPE_OPTIONS};
 use portcullis_core::{Actor, OWNER, Refusal, Right, Via};
 use portcullis_wire::error::{Fault, Kind};
-use portcullis_wire::routes::{FromInside, Route, RouteAccess};
+use portcullis_wire::routes::{FromInside, Method, Route, RouteAccess};
 
 use super::Door;
 use super::credentials::Caller;
@@ -51,7 +51,17 @@ where
 {
     let style = ErrorStyle::of(route, request.headers());
     let mut response = match enter(route, door, &mut request).await {
-        Ok(()) => handle(request).await,
+        Ok(()) => {
+            // Only what is read may be large.
+            let permitted = request.extensions().get::<Permitted>().filter(|_| route.method == Method::Get).cloned();
+            let response = handle(request).await;
+            match permitted {
+                Some(permitted) => {
+                    door.unread.counted(&permitted, response).unwrap_or_else(|fault| style.refuse(&fault))
+                }
+                None => response,
+            }
+        }
         Err(fault) => style.refuse(&fault),
     };
     if route.is_api() {

@@ -1,8 +1,10 @@
 //! The HTTP door: one server on the Unix socket and, where it may, on a TCP port.
 
 mod access;
+mod answers;
 mod asks;
 mod body;
+mod budget;
 mod call_memory;
 mod chat;
 mod credentials;
@@ -101,7 +103,8 @@ pub(crate) struct Door {
     pub(crate) files: FileStore,
     /// Places for uploads, each of which is in memory for a moment.
     uploads: Arc<seats::Seats>,
-    call_memory: Arc<call_memory::CallMemory>,
+    call_memory: call_memory::CallMemory,
+    unread: answers::AnswerMemory,
     /// Where browsers elsewhere find the gate; none where they do not.
     pub(crate) public: Option<PublicOrigin>,
     inspector: Inspector,
@@ -112,9 +115,10 @@ pub(crate) struct Door {
     links: devices::OpenLinks,
     counters: metrics::Counters,
     listeners: Arc<seats::Seats>,
-    /// Permits for TCP connections. The socket has as many of its own, so that too many TCP clients neither keep sessions
-    /// from their gate nor the owner from stopping it.
+    /// Permits for connections. Each listener has as many of its own, so that too many clients of one keep neither sessions
+    /// from their gate nor the owner from the page and from stopping it.
     connections: Arc<Semaphore>,
+    public_connections: Arc<Semaphore>,
     socket_connections: Arc<Semaphore>,
 }
 
@@ -147,7 +151,9 @@ impl Door {
             counters: metrics::Counters::default(),
             listeners: seats::Seats::new(limits.listeners),
             connections: Arc::new(Semaphore::new(limits.connections)),
+            public_connections: Arc::new(Semaphore::new(limits.connections)),
             socket_connections: Arc::new(Semaphore::new(limits.connections)),
+            unread: answers::AnswerMemory::new(),
             hub,
             link,
             credentials,
@@ -174,6 +180,7 @@ impl Door {
         let all = u32::try_from(self.limits.connections).unwrap_or(u32::MAX);
         let finished = async {
             drop(self.connections.acquire_many(all).await);
+            drop(self.public_connections.acquire_many(all).await);
             drop(self.socket_connections.acquire_many(all).await);
         };
         drop(tokio::time::timeout(timeout, finished).await);
@@ -243,7 +250,8 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let places = match transport {
-        Transport::Tcp(_) | Transport::Public => &door.connections,
+        Transport::Tcp(_) => &door.connections,
+        Transport::Public => &door.public_connections,
         Transport::Socket { .. } => &door.socket_connections,
     };
     let Ok(permit) = Arc::clone(places).try_acquire_owned() else {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::body::Body;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use hyper::body::Frame;
+use hyper::body::{Frame, SizeHint};
 use portcullis_wire::error::{Fault, Kind};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -142,6 +142,12 @@ impl<F: Fn(&Published) -> Option<Bytes> + Unpin> hyper::body::Body for EventBody
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         self.next(context).map(|bytes| bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        let mut hint = SizeHint::default();
+        hint.set_lower(self.first.as_slice().iter().map(|bytes| bytes.len() as u64).sum());
+        hint
     }
 }
 

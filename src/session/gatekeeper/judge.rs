@@ -10,6 +10,7 @@ use std::time::Duration;
 use portcullis_core::AskKind;
 use portcullis_core::policy::{Call, Decision, Judgement, MandatoryAsk, Mode, OutsidePolicy};
 use portcullis_wire::tools;
+use serde_json::json;
 use tokio::sync::Semaphore;
 
 use super::request::{Decision as GateDecision, ToolRequest};
@@ -22,6 +23,7 @@ const JUDGED_WITHIN: Duration = Duration::from_secs(2);
 const MOST_AT_ONCE: usize = 16;
 
 /// The rules of one session.
+#[derive(Clone)]
 pub(crate) struct Judge {
     judged_in: Arc<JudgedIn>,
     places: Arc<Semaphore>,
@@ -53,33 +55,47 @@ impl Judge {
     /// judged first and alone: what an untrusted file of the project costs delays none of their denials.
     pub(super) async fn judge(&self, request: &ToolRequest) -> Judgement {
         let mode = request.mode();
-        let by_trusted = self.within(request, move |judged_in, request| {
-            judged_in.rules.decide_by_trusted(mode, &judged_in.context(request), call(request))
+        let asked = request.clone();
+        let by_trusted = self.within(move |judged_in| {
+            judged_in.rules.decide_by_trusted(mode, &judged_in.context(asked.folder.as_ref()), call(&asked))
         });
         let Some((by_trusted, has_more)) = by_trusted.await else { return late(mode, None) };
         if !has_more || by_trusted.decision == Decision::Deny {
             return by_trusted;
         }
-        let by_all = self.within(request, move |judged_in, request| {
-            judged_in.rules.decide(mode, &judged_in.context(request), call(request))
+        let asked = request.clone();
+        let by_all = self.within(move |judged_in| {
+            judged_in.rules.decide(mode, &judged_in.context(asked.folder.as_ref()), call(&asked))
         });
         by_all.await.unwrap_or_else(|| late(mode, Some(by_trusted)))
     }
 
     /// Whether the call may pass unasked although text from outside went before the model.
     pub(super) async fn passes_outside_guard(&self, request: &ToolRequest, policy: OutsidePolicy) -> bool {
-        let passes = self.within(request, move |judged_in, request| {
-            judged_in.rules.passes_outside_guard(&judged_in.context(request), call(request), policy)
+        let asked = request.clone();
+        let passes = self.within(move |judged_in| {
+            judged_in.rules.passes_outside_guard(&judged_in.context(asked.folder.as_ref()), call(&asked), policy)
         });
         passes.await.unwrap_or(false)
+    }
+
+    /// Whether no rule denies or asks for reading a file, which is about to leave without a call of a tool for it.
+    pub(crate) async fn may_be_read(&self, path: &str) -> Result<(), String> {
+        let read = tools::call("Read", &json!({"file_path": path}));
+        let judged =
+            self.within(move |judged_in| judged_in.rules.decide(Mode::Default, &judged_in.context(None), read));
+        match judged.await.unwrap_or_else(|| late(Mode::Default, None)) {
+            judgement if denied_by(&judgement).is_some() || must_ask(&judgement) => Err(judgement.why),
+            _ => Ok(()),
+        }
     }
 
     /// Which of these tools a rule denies, whatever they are called with. What cannot be told in time is not denied here:
     /// each call is judged by itself.
     pub(super) async fn denied_tools(&self, tools: Vec<String>) -> Vec<bool> {
         let count = tools.len();
-        let judged = self.within_limit(move |judged_in| {
-            let context = judged_in.rules.around(&judged_in.folder, &judged_in.added, Some(&judged_in.label));
+        let judged = self.within(move |judged_in| {
+            let context = judged_in.context(None);
             let judge = |tool: &String| judged_in.rules.decide(Mode::Default, &context, Call::new(tool, [].into()));
             tools.iter().map(|tool| denied_by(&judge(tool)).is_some()).collect::<Vec<_>>()
         });
@@ -87,16 +103,7 @@ impl Judge {
     }
 
     /// What comes out in time; none where it is late.
-    async fn within<T: Send + 'static>(
-        &self,
-        request: &ToolRequest,
-        work: impl FnOnce(&JudgedIn, &ToolRequest) -> T + Send + 'static,
-    ) -> Option<T> {
-        let request = request.clone();
-        self.within_limit(move |judged_in| work(judged_in, &request)).await
-    }
-
-    async fn within_limit<T: Send + 'static>(&self, work: impl FnOnce(&JudgedIn) -> T + Send + 'static) -> Option<T> {
+    async fn within<T: Send + 'static>(&self, work: impl FnOnce(&JudgedIn) -> T + Send + 'static) -> Option<T> {
         let judged_in = Arc::clone(&self.judged_in);
         let judging = async {
             let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
@@ -140,10 +147,10 @@ impl Judge {
 }
 
 impl JudgedIn {
-    fn context(&self, request: &ToolRequest) -> portcullis_core::policy::Context {
+    fn context(&self, folder: Option<&String>) -> portcullis_core::policy::Context {
         let mut context = self.rules.around(&self.folder, &self.added, Some(&self.label));
         // Where the agent has gone meanwhile is where its relative paths lead, but no folder it may work in.
-        if let Some(folder) = request.folder.as_ref().filter(|folder| Path::new(folder).is_absolute()) {
+        if let Some(folder) = folder.filter(|folder| Path::new(folder).is_absolute()) {
             context.cwd.clone_from(folder);
         }
         context

@@ -102,6 +102,11 @@ impl Gatekeeper {
         locked(&self.state)
     }
 
+    /// The rules of the session, for what the client is not asked about.
+    pub(crate) fn judge(&self) -> Judge {
+        self.judge.clone()
+    }
+
     /// The gate has told what stands for the session: a stop, or nothing.
     pub(crate) fn attached(&self) {
         self.knows_orders.send_replace(true);

@@ -11,6 +11,7 @@ use portcullis_wire::link::InboxItem;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::gatekeeper::Judge;
 use super::link::SessionHandle;
 use crate::mint::{fence, mint};
 pub(crate) use briefing::Briefing;
@@ -47,6 +48,7 @@ pub(crate) enum Done {
 pub(crate) struct Tools {
     handle: SessionHandle,
     folder: PathBuf,
+    judge: Judge,
     briefing: Briefing,
 }
 
@@ -76,9 +78,9 @@ struct InboxArguments {
 }
 
 impl Tools {
-    /// `folder` is where files that go with a reply may lie.
-    pub(crate) fn new(handle: SessionHandle, folder: PathBuf, briefing: Briefing) -> Self {
-        Self { handle, folder, briefing }
+    /// `folder` is where files that go with a reply may lie, and `judge` has the rules that say which of them may be read.
+    pub(crate) fn new(handle: SessionHandle, folder: PathBuf, judge: Judge, briefing: Briefing) -> Self {
+        Self { handle, folder, judge, briefing }
     }
 
     pub(crate) fn briefing(&self) -> &Briefing {
@@ -106,9 +108,14 @@ impl Tools {
         let reply_to = reply_to.as_deref().map(event_id).transpose()?;
         let id = mint(ReplyId::new);
         let (handle, folder) = (self.handle.clone(), self.folder.clone());
+        let checking = tokio::task::spawn_blocking(move || files::check(&folder, &files));
+        let opened = checking.await.map_err(|error| error.to_string())??;
+        for (file, _) in &opened {
+            self.judge.may_be_read(&file.path).await.map_err(|why| format!("{} is not sent: {why}", file.path))?;
+        }
         let copying = tokio::task::spawn_blocking(move || {
             let not_kept = |why| format!("the files could not be kept for their readers, and nothing was sent: {why}");
-            handle.copy_files(id, files::check(&folder, &files)?).map_err(|error| not_kept(error.to_string()))
+            handle.copy_files(id, opened).map_err(|error| not_kept(error.to_string()))
         });
         let files = copying.await.map_err(|error| error.to_string())??;
         match tokio::time::timeout(GATE_TIMEOUT, self.handle.reply(id, chat.clone(), reply_to, text, files)).await {

@@ -145,6 +145,28 @@ fn a_hook_that_waits_is_denied_when_its_token_is_revoked() {
 }
 
 #[test]
+fn answers_that_are_not_read_take_no_more_memory_than_there_is() {
+    let home = Home::new();
+    home.write_config("[hooks]\nhttp = true\n");
+    home.fix("PORTCULLIS_TEST_ANSWER_BYTES", 300 << 10);
+    let gate = home.serve();
+    let [agent, reviewer] = [("one", "agent"), ("ann", "reviewer")].map(|(name, role)| home.token_for(name, role));
+    gate.get_as(&reviewer, "/api/v1/asks").expect(200);
+    let mut call = posted(&home, "PermissionRequest", &bash("git push"));
+    call["tool_input"]["description"] = "x".repeat(200 << 10).into();
+    let (target, request) = (gate.target(), Request::post("/claude/hooks").token(&agent).json(&call));
+    let held = std::thread::spawn(move || request.send(&target).expect(200).json());
+    let prompt = gate.open_ask();
+    for path in ["/api/v1/asks", "/api/v1/watch"] {
+        let refused = gate.get_as(&reviewer, path).expect(429);
+        assert_eq!((&refused.json()["error"], refused.header("retry-after")), (&json!(42909), Some("5")), "{path}");
+    }
+    assert_eq!(gate.asks().len(), 1, "the owner at their own machine is always told");
+    gate.answer(&prompt, &json!({"behavior": "deny", "why": "not now"}));
+    held.join().unwrap();
+}
+
+#[test]
 fn posted_calls_take_no_more_memory_than_there_is_and_none_passes_for_that() {
     let home = Home::new();
     home.write_config("[hooks]\nhttp = true\n");

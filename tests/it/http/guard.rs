@@ -153,6 +153,25 @@ fn a_full_port_does_not_block_the_socket() {
 }
 
 #[test]
+fn a_crowd_from_elsewhere_keeps_nobody_from_the_port_of_this_machine() {
+    let home = Home::new();
+    let public = "public_url = \"https://gate.example.org\"\npublic_listen = \"127.0.0.1:0\"\n";
+    home.write_config(&format!("{public}[limits]\nconnections = 16\n"));
+    let gate = home.serve();
+    let elsewhere = Target::Tcp(home.status()["public_listen"].as_str().unwrap().parse().unwrap());
+    let crowd: Vec<Connection> = (0..16)
+        .map(|_| {
+            let mut connection = Connection::open(&elsewhere);
+            connection.write(b"GET / HTTP/1.1\r\nHost: gate.example.org\r\nX-a: ");
+            connection
+        })
+        .collect();
+    until("a full port", || Request::get("/healthz").try_send(&elsewhere).is_err().then_some(()));
+    gate.get("/api/v1/me").expect(200);
+    drop(crowd);
+}
+
+#[test]
 fn a_stream_over_the_limit_is_told_to_retry_later() {
     let home = Home::new();
     home.write_config("[limits]\nsse_listeners = 1\n");

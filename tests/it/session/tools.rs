@@ -154,6 +154,29 @@ fn invalid_tool_arguments_are_errors_the_model_can_read() {
 }
 
 #[test]
+fn a_file_that_a_rule_denies_or_asks_for_does_not_leave_with_a_reply() {
+    let (home, gate) = gate_with(&[]);
+    let rules = "[[rule]]\ndeny = \"Read(drafts/**)\"\n[[rule]]\nask = \"Read(plans.txt)\"\n";
+    fs::write(home.folder().join("rules.toml"), rules).unwrap();
+    let project = home.project();
+    fs::create_dir_all(project.join("drafts")).unwrap();
+    for name in ["drafts/a.txt", "plans.txt", "report.txt"] {
+        fs::write(project.join(name), "text").unwrap();
+    }
+    symlink(project.join("drafts/a.txt"), project.join("innocent.txt")).unwrap();
+    let session = StandIn::start(&home, &[]);
+    gate.say("/", "send me the report").expect(200);
+    session.next_event();
+    let reply = |file: &str| session.call("reply", &json!({"chat_id": "1", "text": "here", "files": [file]}));
+    for file in ["drafts/a.txt", "./drafts/../drafts/a.txt", "innocent.txt", "plans.txt"] {
+        let refused = error(&reply(file));
+        assert!(refused.contains("is not sent") && refused.contains("rule"), "{file}: {refused}");
+    }
+    assert!(home.records("replied").is_empty(), "nothing was sent");
+    assert!(reply("report.txt").to_string().contains("sent"));
+}
+
+#[test]
 fn only_regular_files_of_the_project_can_be_attached_to_a_reply() {
     let (home, gate) = gate_with(&[]);
     let (project, outside) = (home.project(), home.user().join("diary.txt"));

@@ -67,7 +67,14 @@ impl Server {
         receipts: Arc<HookReceipts>,
         briefing: Briefing,
     ) -> Self {
-        Self { tools: Tools::new(handle.clone(), folder, briefing), handle, signs, ready, hooks, receipts }
+        Self {
+            tools: Tools::new(handle.clone(), folder, hooks.judge(), briefing),
+            handle,
+            signs,
+            ready,
+            hooks,
+            receipts,
+        }
     }
 
     async fn tool(&self, name: &str, arguments: Value) -> Option<Result<String, String>> {

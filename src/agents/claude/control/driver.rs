@@ -110,7 +110,7 @@ pub(crate) async fn drive(
     let (news, prompt_news) = mpsc::unbounded_channel();
     let mut driver = Driver {
         control: Control::new(stdin, gate.clone()),
-        tools: Tools::new(gate.clone(), start.folder, Briefing::new(&start.instructions)),
+        tools: Tools::new(gate.clone(), start.folder, start.judge.clone(), Briefing::new(&start.instructions)),
         inbox: Inbox::new(start.wakes_per_hour),
         gate: gate.clone(),
         once: start.once,

@@ -236,6 +236,11 @@ impl HookSession {
         }
     }
 
+    /// The rules of the session.
+    pub(crate) fn judge(&self) -> Judge {
+        self.gatekeeper.judge()
+    }
+
     /// Hooks are installed for this session, and its wake file is watched or not.
     pub(crate) fn is_installed(&self, is_watched: bool) {
         if self.note_installed(is_watched) {

@@ -90,7 +90,8 @@ fn broken_rules_are_shown_where_a_session_starts_and_wherever_someone_looks() {
     gate.stop();
     let up = home.run(&["up", "--detach"]).ok();
     assert!(says_it(&up.stderr) && up.stderr.starts_with("warning: ") && up.stderr.lines().count() == 1, "{up:?}");
-    home.stop_gate();
+    // This waits until it has gone.
+    home.run(&["stop"]).ok();
     home.write_config("approvals = 7\n");
     let status = home.run(&["status"]);
     assert!(status.stdout.contains("No gate is running") && status.stdout.contains("approvals"), "{status:?}");

@@ -73,6 +73,7 @@ impl Touched {
             consumed,
             marks,
             prints_git_folder: prints_git_folder(suspects),
+            deepest: deepest(suspects),
             parts: OnceCell::new(),
             at: 0,
             only_prints: false,
@@ -106,6 +107,8 @@ pub(super) struct Toucher<'a> {
     /// What `xargs` puts names in the place of.
     pub(super) marks: Vec<&'a str>,
     pub(super) prints_git_folder: bool,
+    /// How far those go into folders that take words from what others print.
+    deepest: Descent,
     /// The words of all commands: what nobody knows in one may be a word of another.
     pub(super) parts: OnceCell<Vec<(usize, String)>>,
     /// The place of the command that is looked at, and whether it only prints its words.
@@ -136,7 +139,9 @@ impl Toucher<'_> {
         if kind == Reading::Nothing && !flows {
             return;
         }
-        let descent = descent(&command.words);
+        // Words that are printed for another are folders that it goes into.
+        let handed = if command.is_nested && self.only_prints { self.deepest } else { Descent::No };
+        let descent = descent(&command.words).max(handed);
         let is_changed = flows && (command.is_nested || self.consumed == Reading::Perhaps);
         let may_change = kind == Reading::Perhaps || is_changed;
         let passed_over = PassedOver::by(command, self.suspects);
@@ -227,6 +232,11 @@ impl Toucher<'_> {
             self.fill(word, touch);
         }
     }
+}
+
+fn deepest(suspects: &Suspects) -> Descent {
+    let takes = |command: &&Found| command.words.iter().any(|word| word.pieces.contains(&Piece::Unknown));
+    suspects.found.iter().filter(takes).map(|command| descent(&command.words)).max().unwrap_or_default()
 }
 
 /// The patterns of file names in what a line may touch, for whoever can look at a disk.

@@ -284,6 +284,9 @@ fn hub_limits(config: &Config) -> HubLimits {
         watcher: fixed::limit("WATCHER", config::WATCHER),
         rate: config.limits.rate,
         burst: config.limits.burst,
+        // More than fingers on the page do.
+        device_rate: fixed::limit("DEVICE_RATE", 50),
+        device_burst: fixed::limit("DEVICE_BURST", 200),
         coalesce: config.coalesce.iter().map(|(sender, seconds)| (sender.clone(), seconds * 1000)).collect(),
         state: Limits {
             waiting_events: config.limits.session_events,

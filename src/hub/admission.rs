@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use portcullis_core::{Input, Inside, InsideAgent, Label, Moment, OWNER, Refusal, Session, State};
+use portcullis_core::{Input, Inside, InsideAgent, Label, Moment, OWNER, Refusal, Session, State, TokenId};
 use portcullis_wire::error::{Fault, Kind};
 
 use super::{Hub, Trouble, fault_of, now};
@@ -16,6 +16,12 @@ impl Hub {
         }
         let too_fast = |seconds| Fault::new(Kind::TooFast, "too many events a second").retry_after(seconds);
         self.rates.take(person, Instant::now()).map_err(too_fast)
+    }
+
+    /// Takes one from the device's rate, whoever's it is: it may be lost, and the owner's is not the owner.
+    pub(crate) fn limit_device(&self, device: TokenId) -> Result<(), Fault> {
+        let too_fast = |seconds| Fault::new(Kind::TooFast, "too many requests a second").retry_after(seconds);
+        self.device_rates.take(&device.to_string(), Instant::now()).map_err(too_fast)
     }
 
     /// The agent inside of which the other end of a connection runs, if it does.

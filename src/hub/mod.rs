@@ -47,6 +47,9 @@ pub(crate) struct HubLimits {
     /// Events a second for each person but the owner, and how many at once.
     pub(crate) rate: usize,
     pub(crate) burst: usize,
+    /// The same for what one device asks to be done.
+    pub(crate) device_rate: usize,
+    pub(crate) device_burst: usize,
     /// Senders whose events are held for so many milliseconds and then delivered together.
     pub(crate) coalesce: HashMap<String, u64>,
     pub(crate) state: Limits,
@@ -142,6 +145,7 @@ pub(crate) struct Hub {
     followed: Arc<watch::Sender<()>>,
     /// How fast each person sends, whichever door they come to.
     rates: Arc<rate::Rates>,
+    device_rates: Arc<rate::Rates>,
 }
 
 impl Hub {

@@ -56,6 +56,7 @@ pub(crate) async fn start(
         appended: Arc::clone(&appended),
         followed: Arc::clone(&followed),
         rates: Arc::new(Rates::new(limits.rate, limits.burst)),
+        device_rates: Arc::new(Rates::new(limits.device_rate, limits.device_burst)),
     };
     let mut hub_loop = HubLoop {
         state: State::new(limits.state.clone()),

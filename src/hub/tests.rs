@@ -21,6 +21,8 @@ fn limits() -> HubLimits {
         watcher: 4,
         rate: 50,
         burst: 200,
+        device_rate: 50,
+        device_burst: 200,
         coalesce: HashMap::from([("noisy".to_owned(), 50)]),
         state: Limits::default(),
     }

@@ -206,6 +206,7 @@ kinds! {
         / "take the default mode of some folders back: `portcullis session default-mode --folder FOLDER --clear`"
     TooManyCalls 42908 "wait until earlier hook calls of this token are answered"
     TooManyUnread 42909 "read the answers to earlier requests, or close their connections"
+    TooManyBodies 42910 "send the requests that are under way to their end, or close their connections"
     Internal 50001 "look at the gate's log; `portcullis status` says where it is"
     StartFailed 50201 "look at what it said; `portcullis run` in that folder shows the same"
     SessionFull 50301 "the session is not taking its events; they are kept, try again later"

@@ -5,11 +5,12 @@ use axum::http::Extensions;
 use axum::http::request::Parts;
 use axum::response::Response;
 use hyper::header::{CACHE_CONTROL, HeaderValue, X_CONTENT_TYPE_OPTIONS};
-use portcullis_core::{Actor, OWNER, Refusal, Right, Via};
+use portcullis_core::{Actor, OWNER, Refusal, Right, TokenId, Via};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::routes::{FromInside, Method, Route, RouteAccess};
 
 use super::Door;
+use super::answers;
 use super::credentials::Caller;
 use super::response::{ErrorResponse, ErrorStyle};
 use crate::hub::{Known, Peer, fault_of};
@@ -28,6 +29,21 @@ impl Permitted {
     pub(super) fn of(extensions: &Extensions) -> Result<Self, Fault> {
         let missing = || Fault::new(Kind::Internal, "the route asks for no credentials, and its handler does");
         extensions.get::<Self>().cloned().ok_or_else(missing)
+    }
+
+    /// The credential, which is what has files and memory: two tokens of one person may be for different sessions.
+    pub(super) fn sender(&self) -> String {
+        self.token.as_ref().map_or_else(|| self.actor.name.clone(), |known| known.token.to_string())
+    }
+
+    /// The device, if it is one. It may be lost: it is not the owner, and has nothing that is kept for them.
+    pub(super) fn device(&self) -> Option<TokenId> {
+        self.token.as_ref().filter(|known| known.device.is_some()).map(|known| known.token)
+    }
+
+    /// Whose memory is taken; none for the owner at their own machine.
+    pub(super) fn counted_as(&self) -> Option<String> {
+        (self.actor.name != OWNER || self.device().is_some()).then(|| self.sender())
     }
 }
 
@@ -57,7 +73,7 @@ where
             let response = handle(request).await;
             match permitted {
                 Some(permitted) => {
-                    door.unread.counted(&permitted, response).unwrap_or_else(|fault| style.refuse(&fault))
+                    answers::counted(door, &permitted, response).unwrap_or_else(|fault| style.refuse(&fault))
                 }
                 None => response,
             }
@@ -82,6 +98,9 @@ async fn enter(route: &Route, door: &Door, request: &mut Request) -> Result<(), 
     let name = &permitted.actor.name;
     if let FromInside::Refused(tried) = route.from_inside {
         door.hub.refuse_inside(permitted.peer, name, tried).await?;
+    }
+    if let Some(device) = permitted.device().filter(|_| route.method != Method::Get) {
+        door.hub.limit_device(device)?;
     }
     if route.rate_limited {
         door.hub.limit_rate(name)?;

@@ -8,12 +8,14 @@ use std::task::{Context, Poll, ready};
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use hyper::body::{Body as _, Frame, SizeHint};
-use portcullis_core::OWNER;
 use portcullis_wire::error::{Fault, Kind};
 
+use super::Door;
 use super::access::Permitted;
 use super::budget::{ByteBudget, Share};
+use super::sse::Pass;
 use crate::fixed;
 
 /// Bytes of all answers that are counted: several of the largest lists of prompts.
@@ -29,29 +31,37 @@ impl AnswerMemory {
     pub(super) fn new() -> Self {
         Self(ByteBudget::new(fixed::limit("ANSWER_BYTES", MOST_BYTES)))
     }
-
-    /// The answer, as one that counts for as long as it is not read.
-    pub(super) fn counted(&self, permitted: &Permitted, answer: Response) -> Result<Response, Fault> {
-        let size = usize::try_from(answer.body().size_hint().lower()).unwrap_or(usize::MAX);
-        let device = permitted.token.as_ref().filter(|known| known.device.is_some());
-        if size <= SMALL || device.is_none() && permitted.actor.name == OWNER {
-            return Ok(answer);
-        }
-        let sender =
-            permitted.token.as_ref().map_or_else(|| permitted.actor.name.clone(), |known| known.token.to_string());
-        let mut share = self.0.share(&sender);
-        share.set(size).map_err(|_| {
-            Fault::new(Kind::TooManyUnread, "earlier answers were not read yet, and take all the memory for answers")
-                .retry_after(RETRY)
-        })?;
-        Ok(answer.map(|body| Body::new(CountedBody { body, share })))
-    }
 }
 
-/// A body whose bytes count until they were written.
+/// The answer, as one that counts for as long as it is not read, and breaks off when whoever asked for it may no longer.
+pub(super) fn counted(door: &Door, permitted: &Permitted, answer: Response) -> Result<Response, Fault> {
+    let size = usize::try_from(answer.body().size_hint().lower()).unwrap_or(usize::MAX);
+    let Some(sender) = permitted.counted_as().filter(|_| size > SMALL) else { return Ok(answer) };
+    let mut share = door.unread.0.share(&sender);
+    share.set(size).map_err(|_| {
+        Fault::new(Kind::TooManyUnread, "earlier answers were not read yet, and take all the memory for answers")
+            .retry_after(RETRY)
+    })?;
+    let pass = Pass::of(door, permitted).ending();
+    Ok(answer.map(|body| Body::new(CountedBody { body, rest: Bytes::new(), pass, share })))
+}
+
+/// A body whose bytes count until they were written. It is handed out in pieces: what hyper has of it, it sends.
 struct CountedBody {
     body: Body,
+    /// What is left of the body's last frame.
+    rest: Bytes,
+    /// Is ready when the token no longer counts; none where there is no token.
+    pass: Option<BoxFuture<'static, ()>>,
     share: Share,
+}
+
+impl CountedBody {
+    fn piece(&mut self) -> Frame<Bytes> {
+        let bytes = self.rest.split_to(SMALL.min(self.rest.len()));
+        let share = self.share.split(bytes.len());
+        Frame::data(Bytes::from_owner(CountedBytes { bytes, _share: share }))
+    }
 }
 
 /// Bytes on their way out with what they take: hyper drops them when they are written, and the body long before that.
@@ -74,22 +84,38 @@ impl hyper::body::Body for CountedBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
-        Poll::Ready(frame.map(|frame| {
-            frame.map(|frame| {
-                frame.map_data(|bytes| {
-                    let share = self.share.split(bytes.len());
-                    Bytes::from_owner(CountedBytes { bytes, _share: share })
-                })
-            })
-        }))
+        if self.rest.is_empty() {
+            return Poll::Ready(match ready!(Pin::new(&mut self.body).poll_frame(context)) {
+                Some(Ok(frame)) => Some(Ok(match frame.into_data() {
+                    Ok(bytes) => {
+                        self.rest = bytes;
+                        self.piece()
+                    }
+                    Err(other) => other,
+                })),
+                ended => ended,
+            });
+        }
+        if let Some(pass) = &mut self.pass
+            && pass.as_mut().poll(context).is_ready()
+        {
+            // An error, and no end: half of it must not look like the whole.
+            return Poll::Ready(Some(Err(axum::Error::new("the token counts no longer"))));
+        }
+        Poll::Ready(Some(Ok(self.piece())))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let (rest, left) = (self.rest.len() as u64, self.body.size_hint());
+        let mut hint = SizeHint::new();
+        hint.set_lower(left.lower() + rest);
+        if let Some(upper) = left.upper() {
+            hint.set_upper(upper + rest);
+        }
+        hint
     }
 }

@@ -18,6 +18,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::Door;
 use super::access::Permitted;
+use super::body_memory::BodyShare;
 use super::call_memory::CallShare;
 use super::response::ErrorResponse;
 use crate::fixed;
@@ -104,13 +105,15 @@ pub(super) async fn read_text(request: Request, door: &Door) -> Result<String, F
 }
 
 async fn read_within(request: Request, door: &Door, limit: usize) -> Result<String, Fault> {
-    let token = request.extensions().get::<Permitted>().and_then(|permitted| permitted.token.clone());
+    let permitted = request.extensions().get::<Permitted>();
+    let mut share = door.unfinished.share(permitted);
+    let token = permitted.and_then(|permitted| permitted.token.clone());
     let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if length.is_some_and(|length| length > limit) {
         return Err(Broken::TooLarge.fault(limit));
     }
     let body = Limited::new(request.into_body(), limit);
-    let collected = collect(body, length, door.limits.idle_time).await;
+    let collected = collect(body, length, &mut share, door.limits.idle_time).await;
     let bytes = collected.map_err(|broken| broken.fault(limit))?;
     // A token that was revoked while the body came lets nobody in any more.
     if token.is_some_and(|token| !door.credentials.still_counts(&token)) {
@@ -137,7 +140,7 @@ pub(super) enum Broken {
     Silent,
     TooLarge,
     Unreadable(String),
-    /// Others that are being answered take all the memory.
+    /// Others that are being read or answered take all the memory.
     Full(Fault),
 }
 
@@ -226,13 +229,19 @@ pub(super) async fn read_beginning(body: Body, share: &mut CallShare, silence: D
 }
 
 /// Collects the frames of a body into one buffer; a body of one frame is not copied.
-pub(super) async fn collect(body: Limited<Body>, length: Option<usize>, silence: Duration) -> Result<Bytes, Broken> {
+pub(super) async fn collect(
+    body: Limited<Body>,
+    length: Option<usize>,
+    share: &mut BodyShare,
+    silence: Duration,
+) -> Result<Bytes, Broken> {
     let mut whole = BytesMut::new();
     let mut frames = Frames::of(body, silence);
     while let Some(data) = frames.next().await? {
         if whole.is_empty() && Some(data.len()) == length {
             return Ok(data);
         }
+        share.grow_to(length.unwrap_or_default().max(whole.len() + data.len()))?;
         if whole.is_empty() {
             whole.reserve(length.unwrap_or(data.len()));
         }
@@ -254,7 +263,7 @@ mod tests {
             Ok::<_, std::convert::Infallible>("x")
         });
         let body = Limited::new(Body::from_stream(bytes), 10_000);
-        collect(body, None, Duration::from_secs(10)).await.map(|bytes| bytes.len())
+        collect(body, None, &mut BodyShare::default(), Duration::from_secs(10)).await.map(|bytes| bytes.len())
     }
 
     #[tokio::test(start_paused = true)]

@@ -13,7 +13,7 @@ use super::access::Permitted;
 use super::body::{read_json, read_small_json};
 use super::people::submit;
 use super::response::{ErrorResponse, Json};
-use crate::hub::{mint, now};
+use crate::hub::{Known, mint, now};
 
 /// How long a link can be used, in milliseconds.
 const LIFETIME: u64 = 120_000;
@@ -27,6 +27,8 @@ pub(super) struct OpenLinks(Mutex<Vec<OpenLink>>);
 struct OpenLink {
     secret: [u8; 32],
     by: Actor,
+    /// What `by` was let in by. The link counts for as long as that does: whoever is shown out does not come back by it.
+    made_with: Option<Known>,
     rights: Rights,
     until: Moment,
 }
@@ -57,7 +59,7 @@ fn secret(door: &Door) -> Result<String, Fault> {
 /// `POST /api/v1/devices/links`: a link for a browser of the owner's.
 pub(super) async fn add_link(
     State(door): State<Arc<Door>>,
-    Permitted { actor: by, .. }: Permitted,
+    Permitted { actor: by, token: made_with, .. }: Permitted,
     request: Request,
 ) -> Result<Json<LinkView>, ErrorResponse> {
     let NewLink { rights } = read_json(request, &door).await?;
@@ -69,7 +71,8 @@ pub(super) async fn add_link(
     }
     let secret = secret(&door)?;
     let until = now().plus(LIFETIME);
-    door.links.add(OpenLink { secret: Sha256::digest(&secret).into(), by, rights: Rights::of(&wanted), until });
+    let (hash, rights) = (Sha256::digest(&secret).into(), Rights::of(&wanted));
+    door.links.add(OpenLink { secret: hash, by, made_with, rights, until });
     Ok(Json(LinkView { secret, until: until.0, public_url: door.public.as_ref().map(|public| public.origin.clone()) }))
 }
 
@@ -80,6 +83,9 @@ pub(super) async fn link(State(door): State<Arc<Door>>, request: Request) -> Res
     let Some(open) = door.links.take(&link, now()) else {
         return Err(Fault::new(Kind::BadLink, "that link was used before, or is too old, or never was one").into());
     };
+    if open.made_with.as_ref().is_some_and(|token| !door.credentials.still_counts(token)) {
+        return Err(Fault::new(Kind::BadLink, "what that link was made with counts no longer").into());
+    }
     let key = secret(&door)?;
     let token = Token {
         id: mint(TokenId::new),
@@ -148,7 +154,13 @@ mod tests {
             scope: TokenScope::Everything,
             device: None,
         };
-        OpenLink { secret: Sha256::digest(text).into(), by, rights: Rights::NONE, until: Moment(until) }
+        OpenLink {
+            secret: Sha256::digest(text).into(),
+            by,
+            made_with: None,
+            rights: Rights::NONE,
+            until: Moment(until),
+        }
     }
 
     #[test]

@@ -17,6 +17,7 @@ use serde::Deserialize;
 use super::Door;
 use super::access::Permitted;
 use super::body::{Broken, Params, collect};
+use super::body_memory::BodyShare;
 use super::queue::visible_event;
 use super::response::{ErrorResponse, Json, not_found};
 use super::sse::Pass;
@@ -45,8 +46,10 @@ pub(super) async fn upload(
     let _place = door.uploads.take(&permitted.actor.name).ok_or_else(busy)?;
     let full = |what: &str| Fault::new(Kind::FilesFull, what.to_owned());
     let body = Limited::new(request.into_body(), LARGEST_FILE);
+    // There are few places, so it need not be counted besides.
+    let mut uncounted = BodyShare::default();
     let read = tokio::select! {
-        read = collect(body, None, door.limits.idle_time) => read,
+        read = collect(body, None, &mut uncounted, door.limits.idle_time) => read,
         () = tokio::time::sleep(UPLOAD_TIMEOUT) => Err(Broken::Silent),
         // A token that was revoked while the file came lets nobody in any more, and gives its place back.
         () = Pass::of(&door, &permitted).ended() => return Err(Fault::new(Kind::Forbidden, "forbidden").into()),
@@ -58,16 +61,11 @@ pub(super) async fn upload(
         Broken::Unreadable(why) => Fault::new(Kind::BadRequest, format!("the file could not be read: {why}")),
     })?;
     let id = mint(EventId::new).to_string();
-    let (named, sender) = (id.clone(), sender_of(&permitted));
+    let (named, sender) = (id.clone(), permitted.sender());
     let kept = on_disk(&door, move |files| files.stage(&named, &sender, &name, &bytes)).await?;
     let kept = kept.map_err(|error| full(&format!("the file could not be kept: {error}")))?;
     let uploaded = UploadedFile { id, name: kept.name, size: kept.size };
     Ok((StatusCode::CREATED, Json(uploaded)).into_response())
-}
-
-/// Whose a staged file is: two tokens of one person may be for different sessions.
-pub(super) fn sender_of(permitted: &Permitted) -> String {
-    permitted.token.as_ref().map_or_else(|| permitted.actor.name.clone(), |known| known.token.to_string())
 }
 
 /// Does something with files, where it holds up nobody.

@@ -9,6 +9,7 @@ use portcullis_wire::error::Fault;
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 
+use super::body_memory::BodyShare;
 use super::{body, credentials, guard, queue, say, sse};
 
 /// Any value that a header can hold.
@@ -118,7 +119,7 @@ proptest! {
         let request = Request::new(Body::from_stream(stream));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let body = http_body_util::Limited::new(request.into_body(), 100);
-        let read = runtime.block_on(body::collect(body, None, std::time::Duration::from_secs(60)));
+        let read = runtime.block_on(body::collect(body, None, &mut BodyShare::default(), std::time::Duration::from_secs(60)));
         prop_assert_eq!(read.ok().map(|bytes| bytes.to_vec()), Some(whole).filter(|whole| whole.len() <= 100));
     }
 }

@@ -20,7 +20,6 @@ use super::Door;
 use super::access::Permitted;
 use super::body::{Broken, read_beginning};
 use super::call_memory::CallShare;
-use super::files::sender_of;
 use super::response::ErrorResponse;
 use super::sse::Pass;
 
@@ -44,7 +43,7 @@ pub(super) async fn post(
     let Some(handler) = &door.hooks else {
         return Err(Fault::new(Kind::NoSuchRoute, "hooks over HTTP are off: hooks.http in the configuration").into());
     };
-    let mut share = door.call_memory.share(&sender_of(&permitted));
+    let mut share = door.call_memory.share(&permitted.sender());
     let call = read_call(request, &door, &mut share).await?;
     let event = call.event;
     // A token that was revoked while the body came lets nobody in any more.

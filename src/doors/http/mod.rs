@@ -4,6 +4,7 @@ mod access;
 mod answers;
 mod asks;
 mod body;
+mod body_memory;
 mod budget;
 mod call_memory;
 mod chat;
@@ -104,6 +105,7 @@ pub(crate) struct Door {
     /// Places for uploads, each of which is in memory for a moment.
     uploads: Arc<seats::Seats>,
     call_memory: call_memory::CallMemory,
+    unfinished: body_memory::BodyMemory,
     unread: answers::AnswerMemory,
     /// Where browsers elsewhere find the gate; none where they do not.
     pub(crate) public: Option<PublicOrigin>,
@@ -153,6 +155,7 @@ impl Door {
             connections: Arc::new(Semaphore::new(limits.connections)),
             public_connections: Arc::new(Semaphore::new(limits.connections)),
             socket_connections: Arc::new(Semaphore::new(limits.connections)),
+            unfinished: body_memory::BodyMemory::new(limits.body),
             unread: answers::AnswerMemory::new(),
             hub,
             link,

@@ -21,7 +21,7 @@ use tokio::task::JoinError;
 use super::Door;
 use super::access::Permitted;
 use super::body::{check_type, idempotency_key, read_json, read_params, read_text};
-use super::files::{on_disk, sender_of, staged};
+use super::files::{on_disk, staged};
 use super::metrics::Counters;
 use super::response::{ErrorResponse, ErrorStyle, Json, wants_json};
 use crate::files::{FileStore, MOST_FILES};
@@ -106,7 +106,7 @@ async fn submit_with_files(
     key: Option<String>,
     id: EventId,
 ) -> Result<Taken, Fault> {
-    let (event, sender, ids) = (id.to_string(), sender_of(&permitted), attributes.files.clone());
+    let (event, sender, ids) = (id.to_string(), permitted.sender(), attributes.files.clone());
     let giving = on_disk(door, move |files| {
         let staged = staged(files, &sender, &ids)?;
         let failed = |error| Fault::new(Kind::FilesFull, format!("the files could not be kept: {error}"));

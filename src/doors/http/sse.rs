@@ -26,8 +26,7 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 /// Takes one of the places that there are for listeners.
 pub(super) fn take_place(door: &Door, permitted: &Permitted) -> Result<Seat, Fault> {
     let full = || Fault::new(Kind::TooManyListeners, "too many listeners").retry_after(30);
-    // A device may be lost: it is not the owner, and takes no place that is kept for them.
-    let device = permitted.token.as_ref().filter(|known| known.device.is_some()).map(|known| known.token.to_string());
+    let device = permitted.device().map(|device| device.to_string());
     door.listeners.take(device.as_deref().unwrap_or(&permitted.actor.name)).ok_or_else(full)
 }
 
@@ -78,7 +77,7 @@ impl Pass {
     }
 
     /// Is ready when the token no longer counts; none for the owner, who needs none.
-    fn ending(mut self) -> Option<BoxFuture<'static, ()>> {
+    pub(super) fn ending(mut self) -> Option<BoxFuture<'static, ()>> {
         let token = self.token?;
         Some(Box::pin(async move {
             while self.roster.borrow_and_update().still_knows(&token, now()) {

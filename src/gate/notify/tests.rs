@@ -21,6 +21,8 @@ async fn a_record_that_cannot_be_read_is_passed_over_and_named() {
         watcher: 4,
         rate: 50,
         burst: 200,
+        device_rate: 50,
+        device_burst: 200,
         coalesce: Default::default(),
         state: Default::default(),
     };

@@ -42,6 +42,8 @@ impl World {
             watcher: 4,
             rate: 50,
             burst: 200,
+            device_rate: 50,
+            device_burst: 200,
             coalesce: Default::default(),
             state: Default::default(),
         };

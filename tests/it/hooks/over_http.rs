@@ -167,6 +167,31 @@ fn answers_that_are_not_read_take_no_more_memory_than_there_is() {
 }
 
 #[test]
+fn sessions_of_one_person_do_not_take_all_places_for_posted_hooks() {
+    let home = Home::new();
+    home.write_config("[hooks]\nhttp = true\n");
+    home.fix("PORTCULLIS_TEST_POSTED_SESSIONS", 8);
+    let gate = home.serve();
+    let [one, two] = ["one", "two"].map(|name| home.token_for(name, "agent"));
+    let post = |token: &str, session: &str, event: &str| {
+        let mut call = posted(&home, event, &bash("git push"));
+        call["session_id"] = session.into();
+        gate.post_as(token, "/claude/hooks", &call)
+    };
+    for session in ["a", "b"] {
+        post(&one, session, "PostToolUse").expect(200);
+    }
+    assert_eq!(post(&one, "c", "PostToolUse").expect(503).json()["error"], 50302);
+    let second = home.token_for("one", "agent");
+    let denied = post(&second, "c", "PreToolUse").expect(200).json()["hookSpecificOutput"].clone();
+    assert_eq!(denied["permissionDecision"], "deny", "{denied}");
+    assert!(denied["permissionDecisionReason"].as_str().unwrap().contains("2 sessions post hooks with tokens of one"));
+    post(&two, "d", "PostToolUse").expect(200);
+    post(&one, "a", "SessionEnd").expect(200);
+    until("a place", || (post(&one, "c", "PostToolUse").status == 200).then_some(()));
+}
+
+#[test]
 fn posted_calls_take_no_more_memory_than_there_is_and_none_passes_for_that() {
     let home = Home::new();
     home.write_config("[hooks]\nhttp = true\n");

@@ -2,6 +2,7 @@
 
 mod api;
 mod attributes;
+mod devices;
 mod errors;
 mod files;
 mod guard;

@@ -6,6 +6,7 @@ use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::http::{Answer, Request};
 use crate::support::standin::StandIn;
+use crate::support::until;
 use serde_json::{Value, json};
 
 #[test]
@@ -205,4 +206,35 @@ fn programs_are_answered_in_json_and_errors_are_numbered() {
 
 fn events(gate: &Gate) -> Value {
     gate.get("/api/v1/events").expect(200).json()
+}
+
+#[test]
+fn bodies_that_do_not_come_to_their_end_take_no_more_memory_than_there_is() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_BODY_BYTES", 1 << 20);
+    let gate = home.serve();
+    let [ann, bob] = ["ann", "bob"].map(|name| home.token_for(name, "sender"));
+    let begun: Vec<Connection> = (0..2)
+        .map(|_| {
+            let mut connection = Connection::open(&gate.target());
+            let head = format!(
+                "POST / HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {ann}\r\nContent-Length: {}\r\n\r\n",
+                gate.address(),
+                200 << 10
+            );
+            connection.write(head.as_bytes());
+            connection.write(&[b'x'; 100]);
+            connection
+        })
+        .collect();
+    let large = "x".repeat(200 << 10);
+    let refused =
+        until("the memory to be taken", || Some(gate.say_as(&ann, "/", &large)).filter(|said| said.status != 200));
+    assert_eq!((refused.status, refused.header("retry-after")), (429, Some("5")), "{}", refused.text());
+    assert!(refused.text().contains("of this sender that are not whole"), "{}", refused.text());
+    gate.say_as(&ann, "/", "what is small is not counted").expect(200);
+    gate.say_as(&bob, "/", &large).expect(200);
+    gate.say("/", &large).expect(200);
+    drop(begun);
+    until("the memory to be given back", || (gate.say_as(&ann, "/", &large).status == 200).then_some(()));
 }

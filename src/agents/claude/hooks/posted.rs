@@ -21,6 +21,7 @@ use crate::session::link::{self, Connect, Deliveries, SessionHandle};
 
 /// A session that posts nothing for so long, and has nothing open, is taken for ended: nobody tells us otherwise.
 const SILENCE: Duration = Duration::from_secs(3600);
+/// Of one person a quarter: no agent keeps those of others out.
 const MAX_SESSIONS: usize = 256;
 
 /// What the gate needs for them.
@@ -115,8 +116,14 @@ impl PostedHooks {
         if let Some(first) = sessions.get(name) {
             return Ok(Arc::clone(first));
         }
-        if sessions.len() >= MAX_SESSIONS {
-            return Err(Fault::new(Kind::Busy, format!("{MAX_SESSIONS} sessions post hooks already")));
+        let most = fixed::limit("POSTED_SESSIONS", MAX_SESSIONS);
+        if sessions.len() >= most {
+            return Err(Fault::new(Kind::Busy, format!("{most} sessions post hooks already")));
+        }
+        let most = most / 4;
+        if sessions.values().filter(|session| session.person == actor.name).count() >= most {
+            let what = format!("{most} sessions post hooks with tokens of {} already, and no more may", actor.name);
+            return Err(Fault::new(Kind::Busy, what));
         }
         let label = about.label.clone();
         let (handle, deliveries) =

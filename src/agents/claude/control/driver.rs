@@ -90,6 +90,8 @@ struct Driver {
     gone: Option<Instant>,
     ends_now: bool,
     interrupted: bool,
+    /// Someone denied a call so that the turn ends.
+    ended_by_denial: bool,
     denied: bool,
     /// The client's own id of the conversation, since it has said something in it.
     agent_session: Option<String>,
@@ -136,6 +138,7 @@ pub(crate) async fn drive(
         gone: None,
         ends_now: false,
         interrupted: false,
+        ended_by_denial: false,
         denied: false,
         agent_session: None,
         result: None,
@@ -241,7 +244,7 @@ impl Driver {
             }
             Delivery::Verdict { ask, ruling, .. } => {
                 // Whoever denies and stops the turn wants nothing more of what it was about.
-                self.interrupted |= ruling.interrupt && self.is_busy;
+                self.ended_by_denial |= ruling.interrupt && self.is_busy;
                 self.gatekeeper.verdict(ask, *ruling);
             }
             Delivery::Closed { ask, .. } => self.gatekeeper.closed(ask),
@@ -267,6 +270,7 @@ impl Driver {
     fn wrote(&mut self) {
         self.is_busy = true;
         self.interrupted = false;
+        self.ended_by_denial = false;
         self.denied = false;
         self.wrote_at = Some(Instant::now());
     }

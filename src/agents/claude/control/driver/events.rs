@@ -57,12 +57,17 @@ impl Driver {
         self.inbox.next_wake(std::time::Instant::now()).filter(|_| may_feed).map(Instant::from_std)
     }
 
+    /// Whether someone stopped the turn, and did not only deny something in it.
+    pub(super) fn was_stopped(&self) -> bool {
+        self.interrupted || self.ended_by_denial
+    }
+
     /// The client is idle. Where its turn ended by itself, the model has read what was written for it; where someone
     /// interrupted it, they want nothing more of it.
     fn note_turn_end(&mut self) {
         let is_whole = self.result.as_ref().is_some_and(|(_, result)| !result.is_error);
         let read = std::mem::take(&mut self.of_turn);
-        if (is_whole || self.interrupted) && !read.is_empty() && !self.gate.try_read(read) {
+        if (is_whole || self.was_stopped()) && !read.is_empty() && !self.gate.try_read(read) {
             tracing::debug!("the gate is not told which events were read");
         }
     }

@@ -49,7 +49,7 @@ impl Driver {
             "assistant" => self.entries.said(message),
             "user" => results(message),
             "result" => {
-                let ended = match (self.interrupted, message.is_error) {
+                let ended = match (self.was_stopped(), message.is_error) {
                     (true, _) => TurnEnd::Interrupted,
                     (false, true) => TurnEnd::Failed,
                     (false, false) => TurnEnd::Done,

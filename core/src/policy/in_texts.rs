@@ -159,19 +159,20 @@ impl Suspects {
     }
 }
 
-/// Whether a program takes options from a variable, as if they stood among its words.
+/// Variables from which a program takes options, as if they stood among its words.
+const OPTIONS: [(&str, &str); 9] = [
+    ("GREP_OPTIONS", "grep"),
+    ("GZIP", "gzip"),
+    ("TAR_OPTIONS", "tar"),
+    ("UNZIP", "unzip"),
+    ("UNZIPOPT", "unzip"),
+    ("XZ_DEFAULTS", "xz"),
+    ("XZ_OPT", "xz"),
+    ("ZIP", "zip"),
+    ("ZIPOPT", "zip"),
+];
+
 fn is_for(variable: &str, program: &str) -> bool {
-    const OPTIONS: [(&str, &str); 9] = [
-        ("GREP_OPTIONS", "grep"),
-        ("GZIP", "gzip"),
-        ("TAR_OPTIONS", "tar"),
-        ("UNZIP", "unzip"),
-        ("UNZIPOPT", "unzip"),
-        ("XZ_DEFAULTS", "xz"),
-        ("XZ_OPT", "xz"),
-        ("ZIP", "zip"),
-        ("ZIPOPT", "zip"),
-    ];
     OPTIONS.contains(&(variable, program))
 }
 
@@ -213,6 +214,8 @@ fn scripts_in(text: &str) -> Vec<String> {
     // `$$` is what make and others make a dollar of.
     let text = text.replace("$$", "$");
     let mut scripts = in_quotes(&text);
+    // With the options that are set right before its program.
+    scripts.extend(OPTIONS.iter().filter_map(|(name, _)| Some(text[text.find(&format!("{name}="))?..].to_owned())));
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let mut from = 0;
     for part in text.split_inclusive(|c: char| !is_name(c)) {
@@ -275,6 +278,7 @@ mod tests {
             ("r !find ~ -delete", "find ~ -delete"),
             ("alias.x=!cd x", "cd x"),
             ("-cIrm -rf ~", "rm -rf ~"),
+            ("alias.x=!TAR_OPTIONS=--remove-files tar cf x ~", "TAR_OPTIONS=--remove-files tar cf x ~"),
             ("BEGIN { system(\"cat a b\") }", "cat a b"),
             ("print 'x' | \"cat \\\"a b\\\"\"", "cat \"a b\""),
             ("rm $${X}", "rm ${X}"),

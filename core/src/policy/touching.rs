@@ -156,7 +156,10 @@ impl Toucher<'_> {
             self.name(name, &touch);
         }
         // The folder it is in, where no other is named.
-        if descent == Descent::All && searches_here(&command.words, command.joint == Joint::Pipe) {
+        let is_fed = command.joint == Joint::Pipe;
+        let searches =
+            |words: &[ShellWord]| super::reading::descent(words) == Descent::All && searches_here(words, is_fed);
+        if starts(&command.words).into_iter().any(|start| searches(&command.words[start..])) {
             self.word(&ShellWord::plain("."), &touch);
         }
         if kind == Reading::Perhaps && !is_inert(&command.words) {

@@ -42,7 +42,7 @@ fn every_record_is_a_sentence() {
         ! api  abcde asks to approve a plan: ls
         ! api  abcde asks to run Bash: ls
         - api  abcde allowed by ann: fine
-        - api  abcde allowed always with another input by ann
+        - api  abcde allowed always with another input by ann on "Phone"
         - api  abcde denied, to go on in mode auto, by ann, which ends the turn; more people must agree
         ! api  abcde expired: nobody answered in time
           api  abcde is the same prompt as prompt 01hf7yat000000000000000004

@@ -67,6 +67,7 @@ fn a_stream_ends_with_its_session() {
     home.fix("PORTCULLIS_TEST_LOST_GRACE", 200);
     let gate = home.serve();
     let session = StandIn::start(&home, &["--label", "api"]);
+    home.attached(1);
     prompt(&session, "one");
     let mut stream = Stream::open(&gate, home.token(), "api", 0);
     assert_eq!(stream.entry()["user"], json!({"text": "one", "by": "terminal"}));

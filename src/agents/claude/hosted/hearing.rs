@@ -10,7 +10,7 @@ use portcullis_wire::link::ChannelEvent;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::{ChannelHost, Shared};
+use super::{ChannelHost, HostedState};
 use crate::fixed;
 use crate::mint::mint;
 use crate::upstream::{ChannelSaid, FromChannel, UpstreamState};
@@ -39,7 +39,7 @@ impl ChannelHost {
     }
 }
 
-impl Shared {
+impl HostedState {
     /// Gives an event to the gate, which keeps it. Waits while the session has as many waiting as it may.
     async fn event(&self, server: &str, params: &Value) {
         let Some(content) = params.get("content").and_then(Value::as_str) else {

@@ -98,7 +98,7 @@ impl StartedChannels {
     ) -> ChannelHost {
         let Self { upstreams, mut channels, heard } = self;
         channels.iter_mut().for_each(|channel| channel.relays_prompts &= answers);
-        let shared = Shared {
+        let shared = HostedState {
             upstreams,
             channels,
             gate,
@@ -115,9 +115,9 @@ impl StartedChannels {
 
 /// The channel servers of one session; often none. Cheap to clone.
 #[derive(Clone, Default)]
-pub(in crate::agents::claude) struct ChannelHost(Option<Arc<Shared>>);
+pub(in crate::agents::claude) struct ChannelHost(Option<Arc<HostedState>>);
 
-struct Shared {
+struct HostedState {
     upstreams: Arc<Upstreams>,
     channels: Vec<HostedChannel>,
     gate: SessionHandle,
@@ -143,7 +143,7 @@ impl ChannelHost {
     }
 }
 
-impl Shared {
+impl HostedState {
     fn channel(&self, name: &str) -> Option<&HostedChannel> {
         self.channels.iter().find(|channel| channel.name == name)
     }

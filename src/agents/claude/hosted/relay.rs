@@ -9,7 +9,7 @@ use portcullis_wire::front::PromptNews;
 use portcullis_wire::text::masked_start;
 use serde_json::{Value, json};
 
-use super::{ChannelHost, Shared};
+use super::{ChannelHost, HostedState};
 use crate::locks::locked;
 use crate::mint::random;
 
@@ -34,7 +34,7 @@ impl ChannelHost {
     }
 }
 
-impl Shared {
+impl HostedState {
     /// A question wants more than a yes, so it is not relayed.
     fn asked(self: &Arc<Self>, ask: &NewAsk, code: Option<Code>) {
         if ask.details.kind == AskKind::Question {

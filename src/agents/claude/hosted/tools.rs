@@ -4,7 +4,7 @@ use portcullis_wire::channel::TOOL_USE_ID;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{ChannelHost, Shared};
+use super::{ChannelHost, HostedState};
 use crate::locks::locked;
 use crate::upstream::shape::described;
 use crate::upstream::{CallFailure, ListKind, PassedRequest, UpstreamState};
@@ -39,7 +39,7 @@ impl ChannelHost {
     }
 }
 
-impl Shared {
+impl HostedState {
     fn about(&self, server: &str, parameters: &Value) -> Value {
         let about = match self.upstreams.state(server) {
             Some(UpstreamState::Connected(about)) => about,

@@ -3,6 +3,7 @@
 import { call } from "./api.js";
 import { h, keep, moment, shown } from "./dom.js";
 import { code, drawInput, inputText } from "./input.js";
+import { argumentForm, mcpTool } from "./mcp.js";
 import { button, row } from "./parts.js";
 import { drawPlan, drawQuestions } from "./questions.js";
 import { may, openAsks, state, why } from "./state.js";
@@ -183,20 +184,21 @@ function answers(ask, answer, risky) {
 
 function editInput(ask, answer, more) {
   const isCommand = ask.tool === "Bash" && typeof ask.input.command === "string";
+  const form = !isCommand && mcpTool(ask.tool) && argumentForm(ask.input);
   const text = isCommand ? ask.input.command : JSON.stringify(ask.input, null, 2);
   const editor = h("textarea", { rows: "6", class: "code", spellcheck: "false", "aria-label": t("edit"), value: text });
   const wrong = h("p", { class: "warning", role: "alert" });
   const send = () => {
     try {
-      const input = isCommand ? { ...ask.input, command: editor.value } : JSON.parse(editor.value);
-      wrong.textContent = editor.value.trim() ? "" : t("nothingToRun");
+      const input = form ? form.read() : isCommand ? { ...ask.input, command: editor.value } : JSON.parse(editor.value);
+      wrong.textContent = form || editor.value.trim() ? "" : t("nothingToRun");
       if (!wrong.textContent) answer({ behavior: "allow", input });
     } catch {
       wrong.textContent = t("badJson");
     }
   };
-  more.replaceChildren(h("p", { class: "hint" }, t("editHow")), editor, wrong, row(button("allow", "primary", send), button("cancel", "quiet", () => more.replaceChildren())));
-  editor.focus();
+  more.replaceChildren(h("p", { class: "hint" }, t("editHow")), form ? form.element : editor, wrong, row(button("allow", "primary", send), button("cancel", "quiet", () => more.replaceChildren())));
+  (form ? more.querySelector("textarea") : editor)?.focus();
   more.scrollIntoView({ block: "nearest" });
 }
 

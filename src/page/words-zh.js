@@ -81,4 +81,11 @@ export const zh = {
   beginningUnseen: "没有看到开头", partUnseen: "有一部分从未显示在屏幕上", columnsUnseen: "表格旁边还有几列", planWords: "这些话只随“继续规划”发出。再按一次则不带这些话批准。",
   reallyBypass: "在此模式下什么都不问：代理想运行什么就运行什么。确定吗？", refusedAfter: "但 Claude Code 仍然拒绝了",
   justMoved: "这个请求刚刚移动过。请看清后再按一次。",
+  servers: "MCP 服务器", serversHow: "会启动或连接可用的服务器，以查看其状态。", lookAgain: "重新查看", connecting: "正在连接……",
+  noServers: "此文件夹没有配置 MCP 服务器。", noServersHow: "添加一个：portcullis mcp add NAME -- COMMAND。",
+  approve: "批准", yesApprove: "是，批准", reallyApprove: "此处所示内容将在网关所在电脑上运行，或由它连接。按现状批准吗？",
+  signIn: "登录", openSignIn: "打开登录页面", signInHow: "请在网关所在的电脑上打开：登录后会跳回那里。然后重新查看。", signedIn: "无需登录。",
+  server_connected: "已连接", server_needs_auth: "需要登录", server_failed: "失败", server_pending: "等待中", server_disabled: "已停用",
+  server_not_approved: "未批准", server_refused: "被拒绝", server_wrong: "配置有误", server_hidden: "被覆盖",
+  mcpServer: "MCP 服务器", arguments: "参数", noArguments: "没有参数。",
 };

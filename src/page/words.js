@@ -86,6 +86,13 @@ export const en = {
   beginningUnseen: "its beginning was not in sight", partUnseen: "a part of it was never on the screen", columnsUnseen: "a table has more columns to the side", planWords: "These words go with Keep planning. Press again to approve without them.",
   reallyBypass: "In this mode nothing is asked: whatever the agent wants to run, runs. Really?", refusedAfter: "Claude Code refused it all the same",
   justMoved: "This prompt has just moved. Look at it, then press again.",
+  servers: "MCP servers", serversHow: "Those that may be used are started or reached to see how they are.", lookAgain: "Look again", connecting: "Connecting …",
+  noServers: "No MCP server is configured for this folder.", noServersHow: "Add one: portcullis mcp add NAME -- COMMAND.",
+  approve: "Approve", yesApprove: "Yes, approve", reallyApprove: "What is shown here will run on the gate's computer, or be reached from it. Approve it as it stands?",
+  signIn: "Sign in", openSignIn: "Open the sign-in page", signInHow: "Open it on the gate's own computer: it leads back there. Then look again.", signedIn: "Nobody has to sign in.",
+  server_connected: "connected", server_needs_auth: "needs sign-in", server_failed: "failed", server_pending: "pending", server_disabled: "disabled",
+  server_not_approved: "not approved", server_refused: "refused", server_wrong: "wrong entry", server_hidden: "hidden",
+  mcpServer: "MCP server", arguments: "Arguments", noArguments: "Without arguments.",
 };
 
 let language = localStorage.getItem("portcullis.language") ?? (navigator.language.startsWith("zh") ? "zh-CN" : "en");

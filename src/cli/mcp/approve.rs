@@ -10,13 +10,16 @@ use super::change::told;
 use super::configuration;
 use crate::failure::Failure;
 use crate::rules::Trusted;
-use crate::upstream::config::{ConfiguredServer, ServerLayer, ServerStanding};
+use crate::upstream::config::{ConfiguredServer, ServerLayer, ServerStanding, Upstream};
 
 #[derive(clap::Args)]
 pub(super) struct Approve {
     /// The names of the servers, as in .mcp.json
     #[arg(required = true)]
     servers: Vec<String>,
+    /// Approve only what has this hash, as `mcp list --json` tells it
+    #[arg(long, value_name = "HASH")]
+    hash: Option<String>,
     /// Print a JSON array
     #[arg(long)]
     json: bool,
@@ -28,7 +31,7 @@ impl Approve {
     }
 
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        let approved = approve(&self.servers)?;
+        let approved = approve(&self.servers, self.hash.as_deref())?;
         let words: Vec<String> = approved.iter().map(ApprovedServer::in_words).collect();
         let done = approved.iter().map(ApprovedServer::as_json).collect();
         told(self.json, &done, &words.join("\n"));
@@ -56,7 +59,7 @@ impl ApprovedServer {
 }
 
 /// Approves servers of a project as they stand now, and says what was approved.
-pub(super) fn approve(servers: &[String]) -> anyhow::Result<Vec<ApprovedServer>> {
+pub(super) fn approve(servers: &[String], hash: Option<&str>) -> anyhow::Result<Vec<ApprovedServer>> {
     let (files, configuration) = configuration()?;
     let find = |name: &str| {
         let is_it = |server: &&ConfiguredServer| server.name == name && server.layer == ServerLayer::Project;
@@ -77,6 +80,10 @@ pub(super) fn approve(servers: &[String]) -> anyhow::Result<Vec<ApprovedServer>>
             let hint = format!("mend it in {}", server.file.display());
             return Err(Failure::new(format!("{name}: {wrong}"), hint).into());
         };
+        if hash.is_some_and(|hash| hash != Upstream::new(name, entry.clone()).hash) {
+            let what = format!("{name} is another one now than the one that was to be approved");
+            return Err(Failure::denied(what, "look at it again: portcullis mcp list").into());
+        }
         approved.add_part(&server.file, name, &entry.identity(name));
         let (kind, endpoint) = (entry.endpoint.kind(), entry.endpoint.in_words());
         all.push(ApprovedServer { name: name.clone(), kind, endpoint, file: server.file.clone() });

@@ -78,7 +78,7 @@ impl Add {
         servers::add(&paths, &file, &under, &self.name, &node, audience)?;
         if target.scope == SettingsScope::Project {
             // Whoever typed it has seen it.
-            super::approve::approve(std::slice::from_ref(&self.name))?;
+            super::approve::approve(std::slice::from_ref(&self.name), None)?;
         }
         let (name, scope, file) = (&self.name, &self.scope, file.display());
         let done = json!({"name": name, "scope": scope, "file": file.to_string()});

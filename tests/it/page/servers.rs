@@ -18,10 +18,10 @@ fn servers_of_a_folder_are_shown_with_their_state_and_approved_as_they_were_seen
     let of_project =
         |fault: &str| json!({"mcpServers": {"fake": {"command": node, "args": [script, fault]}}}).to_string();
     fs::write(&file, of_project("slow")).unwrap();
-    let _session = site.session();
     let page = site.page(&["admin"], DESKTOP);
-    page.see(".session");
     page.goto(&format!("http://{}/#/servers", site.gate.address()));
+    page.fill("input[list=folders]", site.home.project().to_str().unwrap());
+    page.press("Tab");
     page.see_text("[data-name=gone] .badge", "failed");
     page.see_text("[data-name=gone]", "/nowhere/at-all");
     page.see_text("[data-name=fake] .badge", "not approved");

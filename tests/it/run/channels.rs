@@ -194,3 +194,16 @@ fn a_server_that_is_no_channel_is_named_with_what_to_do() {
     let plugin = home.run(&["run", "--channel", "plugin:chat@market", "go"]);
     plugin.refused(2, "no plugin chat@market is installed and on here");
 }
+
+#[test]
+fn a_session_started_over_the_api_has_channels_as_well() {
+    let home = Home::new();
+    let webhook = Webhook::configure(&home, "one-way.ts");
+    let model = Model::start(vec![]);
+    let gate = super::api::serve(&home, &model, "");
+    let refused = gate.post("/api/v1/sessions", &json!({"channels": ["nothing"]}));
+    assert_ne!(refused.status, 201, "{refused}");
+    gate.post("/api/v1/sessions", &json!({"channels": ["webhook"]})).expect(201);
+    assert_eq!(webhook.post("the build failed").text(), "ok");
+    assert!(model.wait_for_turn("the build failed").shows("<channel source=\"webhook\""));
+}

@@ -261,3 +261,19 @@ proptest! {
         }
     }
 }
+
+/// What opens again and again neither outlasts a judgement nor its stack.
+#[test]
+fn what_opens_again_and_again_is_judged() {
+    let openings = [
+        "a=(", "$(", "${x:-", "((", "{ ", "<(", "\"$(", "`", "[[ ", "a=\"\"(", "(", "$((", "x=${", "if ", "[", "~",
+        "\\\n",
+    ];
+    for opening in openings {
+        let line = format!("danger x\n{}", opening.repeat(9_900 / opening.len()));
+        for mode in Mode::ALL {
+            let ruling = ruling(mode, &rules(&["allow Bash", "deny Bash(danger *)"]), call(&format!("Bash {line}")));
+            assert_ne!(ruling.decision, Decision::Allow, "{opening} {mode:?}");
+        }
+    }
+}

@@ -261,18 +261,3 @@ proptest! {
         }
     }
 }
-
-/// What opens again and again neither outlasts a judgement nor its stack.
-#[test]
-fn what_opens_again_and_again_is_judged() {
-    let openings = [
-        "a=(", "$(", "${x:-", "((", "{ ", "<(", "\"$(", "`", "[[ ", "a=\"\"(", "(", "$((", "x=${", "if ", "[", "~",
-        "\\\n",
-    ];
-    for opening in openings {
-        let line = format!("danger x\n{}", opening.repeat(1_500 / opening.len()));
-        let rules = rules(&["allow Bash", "deny Bash(danger *)"]);
-        let ruling = ruling(Mode::BypassPermissions, &rules, call(&format!("Bash {line}")));
-        assert_ne!(ruling.decision, Decision::Allow, "{opening}");
-    }
-}

@@ -124,8 +124,6 @@ pub(crate) struct Script {
     pub(crate) has_groups: bool,
     /// Some of it may be run again: it has loops or functions.
     pub(crate) repeats: bool,
-    /// It is read as the elements of a list. Bash knows no lists in lists.
-    is_in_list: bool,
 }
 
 impl Script {

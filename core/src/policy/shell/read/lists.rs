@@ -11,20 +11,13 @@ impl ShellReader<'_> {
         let raw: String = self.chars[*from..self.at].iter().collect();
         let name = assignment(&ShellWord { raw, ..word.clone() }).filter(|(_, value)| value.text.is_empty());
         let Some((name, _)) = name else { return false };
-        if self.script.is_in_list {
-            self.unreadable("a list stands in a list");
-            return true;
-        }
         let here = self.at;
         self.at += 1;
         self.pass_brackets('(', ')', 0);
         let inside: String = self.chars[here + 1..self.at.min(self.chars.len())].iter().collect();
         self.at = here;
-        let mut elements = Script { is_in_list: true, ..Script::default() };
+        let mut elements = Script::default();
         read(&inside, 0, &mut elements);
-        if !elements.is_readable() {
-            self.unreadable("the elements of a list cannot be read");
-        }
         let own = elements.commands.into_iter().filter(|command| !command.is_nested);
         let words =
             own.flat_map(|command| command.assignments.into_iter().map(|(_, value)| value).chain(command.words));

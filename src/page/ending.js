@@ -22,7 +22,10 @@ export function followEnd(element, { toNewest, scrolled }) {
     const card = element.parentElement?.querySelector(".prompt");
     if (!card) return undefined;
     const { from, to } = sight();
-    return card.offsetHeight > to - from ? card : undefined;
+    if (card.offsetHeight > to - from) return card;
+    // What was seen whole, and grows by what its reader opens in it, does not go back to its head.
+    begun.add(card.dataset.code);
+    return undefined;
   };
   const isNear = (pixels) => scrollY + innerHeight >= document.documentElement.scrollHeight - pixels;
   const jump = h("button", { type: "button", class: "jump", hidden: true, "data-action": "jump", onclick: () => toEnd() });

@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { h, moment, shown } from "./dom.js";
 import { button, row } from "./parts.js";
 import { why } from "./state.js";
-import { currentLanguage, sentence, t } from "./words.js";
+import { locale, sentence, t } from "./words.js";
 
 const PAGE = 200;
 /** Pages that one search reads at most before it asks whether to go on. */
@@ -70,7 +70,7 @@ export function logView() {
       if (!days.has(day)) days.set(day, []);
       days.get(day).push(line);
     }
-    const day = new Intl.DateTimeFormat(currentLanguage(), { dateStyle: "full" });
+    const day = new Intl.DateTimeFormat(locale(), { dateStyle: "full" });
     list.replaceChildren(...[...days].flatMap(([, of]) => [h("li", { class: "day" }, day.format(of[0].at)), ...of.map(entry)]));
     older.hidden = !((lines[0]?.seq ?? 0) > 1);
     notice.textContent = days.size ? "" : t(older.hidden ? "nothingFound" : "nothingYet");
@@ -85,8 +85,10 @@ export function logView() {
   return { element, draw: () => {} };
 }
 
-function entry({ at, told: { label, words, weight } }) {
+function entry({ at, subject, told: { label, words, weight } }) {
+  const session = subject.match(/^session\/(\w+)$/)?.[1];
+  const name = label && h("strong", null, shown(label));
   return h("li", { class: weight },
-    moment(at, currentLanguage(), "time"),
-    h("span", { class: "words" }, label && h("strong", null, shown(label)), label && " ", shown(sentence(words))));
+    moment(at, locale(), "time"),
+    h("span", { class: "words" }, session && name ? h("a", { href: `#/session/${session}` }, name) : name, label && " ", shown(sentence(words))));
 }

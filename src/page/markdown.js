@@ -3,11 +3,16 @@
 
 import { h, shown } from "./dom.js";
 
-/** What is longer is shown as it was written: so many elements would keep the page from everything else. */
+/** What is longer, or has more parts, is shown as it was written: so many elements would keep the page from everything else. */
 const LONGEST = 200_000;
+const MOST_LINES = 5000;
+const MOST_BOXES = 100;
+
+const asWritten = (text) => h("div", { class: "markdown" }, h("pre", { class: "code", tabindex: "0" }, shown(text)));
 
 export function markdown(text) {
-  if (text.length > LONGEST) return h("div", { class: "markdown" }, h("pre", { class: "code", tabindex: "0" }, shown(text)));
+  const boxes = text.match(/^ {0,3}(?:```|~~~)|^[ |:-]*-[ |:-]*$/gm)?.length ?? 0;
+  if (text.length > LONGEST || boxes > 2 * MOST_BOXES || text.split("\n", MOST_LINES + 1).length > MOST_LINES) return asWritten(text);
   const blocks = [];
   const lines = shown(text).split("\n");
   for (let at = 0; at < lines.length; ) {

@@ -81,6 +81,12 @@ export const PHRASES = [
   [/^start$/, "开始会话"],
   [/^admin$/, "管理"],
   [/^(talk|review|start), (.+)$/, "@1、@2"],
+  // 由谁决定
+  [/^person$/, "人"],
+  [/^client$/, "Claude Code"],
+  [/^stop$/, "暂停"],
+  [/^unreadable$/, "无法读懂"],
+  [/^rule (.+)$/s, "规则 $1"],
   // 从哪里答复
   [/^device$/, "页面"],
   [/^http$/, "HTTP"],

@@ -46,14 +46,16 @@ export function rulesView() {
       h("div", { class: "columns" }, field("tool", tool), field("mode", mode)),
       field("callInput", input), row(button("checkCall", "primary", check)), result),
     h("h2", null, t("defaultMode")), h("div", { class: "card" }, defaults.element),
-    h("h2", null, t("rulesHere")), list);
+    h("h2", null, t("rulesHere")), list, h("p", { class: "hint small" }, t("rulesHow")));
   return { element, draw: () => {} };
 }
 
 function verdict(ruling) {
   const decision = (name) => h("span", { class: `badge decision ${name}` }, t(`decision_${name}`));
   return h("div", { class: "ruling" },
-    h("p", null, decision(ruling.decision), " ", shown(phrase(ruling.why))),
+    ruling.left_to_client
+      ? h("p", null, h("span", { class: "badge decision" }, t("leftToClient")), " ", t("leftToClientHow"))
+      : h("p", null, decision(ruling.decision), " ", shown(phrase(ruling.why))),
     ruling.rule && h("p", { class: "path" }, shown(ruling.rule), ruling.place && ` · ${shown(ruling.place)}`),
     h("p", { class: "small" }, t(`risk_${ruling.risk.level}`), ruling.risk.reasons.length > 0 && `: ${ruling.risk.reasons.map(phrase).join(", ")}`,
       ruling.quorum > 1 && ` · ${t("quorum", { n: ruling.quorum })}`),

@@ -5,7 +5,7 @@ import { h, moment, shown } from "./dom.js";
 import { defaultMode, modeInWords, offeredModes } from "./modes.js";
 import { backBar, button, field, row } from "./parts.js";
 import { folders, state, why } from "./state.js";
-import { currentLanguage, t } from "./words.js";
+import { locale, t } from "./words.js";
 
 export function startView() {
   const known = folders();
@@ -32,19 +32,24 @@ export function startView() {
   const notice = h("p", { class: "notice", role: "status" });
   const start = async (body) => {
     notice.textContent = t("starting");
+    notice.classList.remove("warning");
     try {
       const session = await call("POST", "/api/v1/sessions", body);
       location.hash = `#/session/${session.id}`;
     } catch (error) {
-      notice.textContent = why(error);
+      complain(why(error));
     }
   };
+  const complain = (words) => {
+    notice.textContent = words;
+    notice.classList.add("warning");
+  };
   const nothingToDo = () => {
-    notice.textContent = t("sayWhat");
+    complain(t("sayWhat"));
     prompt.focus();
     return true;
   };
-  const earlier = conversations((one) => start({ folder: one.folder, resume: one.id, ...(prompt.value && { prompt: prompt.value }) }));
+  const earlier = conversations((one) => start({ folder: one.folder, resume: one.id, ...(mode.value && { mode: mode.value }), ...(prompt.value && { prompt: prompt.value }) }));
   const element = h("section", { class: "form" },
     backBar(h("h1", null, t("start"))),
     field("folder", folder), h("datalist", { id: "folders" }, known.map((each) => h("option", { value: each }))),
@@ -54,13 +59,19 @@ export function startView() {
   return { element, draw: earlier.draw };
 }
 
+/** How long after its last word a conversation may well be open in a terminal, in milliseconds. */
+const RECENT = 10 * 60_000;
+
+/** Two programs that go on with one conversation do not see each other. */
+const isPerhapsOpen = (one) => Date.now() - one.at < RECENT && ![...state.sessions.values()].some((session) => session.agent_session === one.id);
+
 /** Those that ended, newest first. One that a session has open is gone to instead. */
 function conversations(goOn) {
   const place = h("div", null, h("p", { class: "hint" }, t("loading")));
   const item = (one) => h("li", { class: "card" },
     h("strong", null, shown(one.title || one.id)),
-    h("p", { class: "path" }, shown(one.folder), " · ", moment(one.at, currentLanguage())),
-    row(one.session ? h("a", { class: "button quiet", href: `#/session/${one.session}` }, t("goThere")) : button("continue", "quiet", () => goOn(one))));
+    h("p", { class: "path" }, shown(one.folder), " · ", moment(one.at, locale())),
+    row(one.session ? h("a", { class: "button quiet", href: `#/session/${one.session}` }, t("goThere")) : button("continue", "quiet", () => (isPerhapsOpen(one) && !confirm(t("perhapsOpen")) ? undefined : goOn(one)))));
   let [isSettled, isAsked] = [false, false];
   const load = async () => {
     isAsked = true;

@@ -95,9 +95,15 @@ export function addSaid(session, kind, item) {
 
 /** Open prompts, the oldest first: all, or those of one session. */
 export function openAsks(session) {
-  const open = [...state.asks.values()].filter((ask) => ask.state === "open");
-  return open.filter((ask) => !session || ask.session === session).sort((a, b) => a.at - b.at);
+  if (open.of !== state.revision) {
+    const all = [...state.asks.values()].filter((ask) => ask.state === "open").sort((a, b) => a.at - b.at);
+    open = { of: state.revision, all, bySession: Map.groupBy(all, (ask) => ask.session) };
+  }
+  return session ? open.bySession.get(session) ?? [] : open.all;
 }
+
+/** They are asked for once for each session that is drawn, and there may be many of both. */
+let open = {};
 
 /** The prompt of a call, by the client's id of the call. */
 export const askOf = (call) => (call ? state.byCall.get(call) : undefined);

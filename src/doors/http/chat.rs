@@ -140,19 +140,20 @@ pub(super) async fn confirm(
     }
 }
 
-/// By the prompt's id, the client's id of the call, or the code. Several prompts of the sessions in this scope may be
-/// about one call.
+/// By the prompt's id, its code, or the client's id of the call, in this order: what a client calls its call is its own
+/// choice, and is never taken for another prompt's code. Several prompts of the sessions in this scope may be about one call.
 fn targets(state: &Known, id: &str, scope: &TokenScope) -> Vec<(VerdictTarget, Option<Code>)> {
     if let Ok(id) = id.parse() {
         return vec![(VerdictTarget::Id(id), None)];
+    }
+    let code = Code::parse(id);
+    let has_code = |ask: &Ask| Some(ask.code) == code && state.is_in_scope(Some(ask.session), scope);
+    if let Some(code) = code.filter(|_| state.listed_asks().any(|(ask, _)| has_code(ask))) {
+        return vec![(VerdictTarget::Code(code), None)];
     }
     let is_of_call =
         |ask: &&Ask| ask.details.tool_use_id.as_deref() == Some(id) && state.is_in_scope(Some(ask.session), scope);
     let of_call = state.listed_asks().map(|(ask, _)| ask).filter(is_of_call);
     let of_call: Vec<_> = of_call.map(|ask| (VerdictTarget::Id(ask.id), Some(ask.code))).collect();
-    if of_call.is_empty() {
-        Code::parse(id).map(|code| (VerdictTarget::Code(code), None)).into_iter().collect()
-    } else {
-        of_call
-    }
+    if of_call.is_empty() { code.map(|code| (VerdictTarget::Code(code), None)).into_iter().collect() } else { of_call }
 }

@@ -73,6 +73,8 @@ export function composer(id, sent, orders) {
   const sending = button("send", "primary", send);
   text.addEventListener("input", () => drafts.set(id, text.value));
   text.addEventListener("keydown", (event) => {
+    // Out of the box, where a letter answers the first prompt.
+    if (event.key === "Escape" && !event.isComposing) text.blur();
     // Enter that ends a word of an input method is no Enter.
     if (event.key !== "Enter" || event.isComposing || event.keyCode === 229) return;
     if (!event.metaKey && !event.ctrlKey && (event.shiftKey || !entersBySend())) return;

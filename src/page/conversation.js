@@ -76,7 +76,8 @@ export function conversation(id) {
     const wanted = all.slice(start, stop).map((item) => [item.key, revision(item), (before) => drawItem(item, before)]);
     const nothing = stream.isReading || !stream.isCaughtUp ? "loading" : "nothingSaid";
     keep(list, wanted.length ? wanted : [["nothing", nothing + currentLanguage(), () => h("li", { class: "hint" }, t(nothing))]]);
-    ending.changed(all.length, end === undefined);
+    const last = all.at(-1);
+    ending.changed(`${last?.key} ${last?.text?.length}`, end === undefined);
     fetchMissing(id, asked, all.slice(start, stop));
   }
   /** Draws another part, and keeps what was looked at in its place. */

@@ -22,7 +22,7 @@ export function devicesView(redraw) {
     }
   };
   const revoke = async (device) => {
-    if (!confirm(t("reallyRevoke"))) return;
+    if (!confirm(t(device.id === state.me?.device ? "reallyRevokeHere" : "reallyRevoke", { name: shown(device.name) }))) return;
     try {
       await call("DELETE", `/api/v1/devices/${device.id}`);
     } catch (error) {
@@ -32,7 +32,7 @@ export function devicesView(redraw) {
   };
   const item = (device) => h("li", { class: "card" },
     h("strong", null, shown(device.name)), device.id === state.me?.device && ` (${t("thisDevice")})`,
-    h("p", { class: "small" }, `${t("rights")} ${device.rights.map((right) => t(`right_${right}`)).join(", ")} · ${t("linkedSince")} `, moment(device.since, locale())),
+    h("p", { class: "small" }, `${t("rights")} ${device.rights.map((right) => t(`right_${right}`)).join(t("comma"))} · ${t("linkedSince")} `, moment(device.since, locale())),
     button("revoke", "quiet", () => revoke(device)));
   const language = h("select", { "aria-label": t("language"), onchange: () => (setLanguage(language.value), redraw()) },
     [["en", "English"], ["zh-CN", "中文"]].map(([value, name]) => h("option", { value, selected: value === currentLanguage() }, name)));

@@ -48,7 +48,10 @@ function list(people, act) {
   if (people.length === 0) return h("div", { class: "empty" }, h("p", null, t("noPeople")), h("p", { class: "hint" }, t("noPeopleHow")));
   return h("ul", null, people.map((person) => {
     const path = `/api/v1/people/${encodeURIComponent(person.name)}`;
-    const role = h("select", { "aria-label": t("role"), onchange: () => act("PUT", path, { role: role.value }) },
+    // Whoever administers may do everything: that is no slip of a key in a menu.
+    const isMeant = () => role.value !== "admin" || confirm(t("reallyAdmin", { name: person.name }));
+    const change = () => (isMeant() ? act("PUT", path, { role: role.value }) : (role.value = person.role));
+    const role = h("select", { "aria-label": t("role"), onchange: change },
       ROLES.includes(person.role) ? roles(person.role) : h("option", { value: person.role }, person.role));
     return h("li", { class: "card" },
       h("div", { class: "line" }, h("strong", null, shown(person.name)), h("span", { class: "small" }, t("since"), " ", moment(person.since, locale()))),

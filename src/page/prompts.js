@@ -64,12 +64,13 @@ function isFresh(ask) {
 const revision = (ask) => [ask.state, ask.allowed_by?.length ?? 0, ask.verdict?.confirmation, currentLanguage()].join();
 
 function card(ask, session) {
-  const risk = ask.risk?.level ?? "low";
+  // Of a preview nobody has judged what would run.
+  const risk = ask.risk?.level ?? (ask.preview_only ? "unknown" : "low");
   const reasons = ask.risk?.reasons?.length ? ` (${ask.risk.reasons.map(phrase).join(", ")})` : "";
   const draws = { question: drawQuestions, plan: drawPlan }[ask.kind];
   const notice = h("p", { class: "notice", role: "status" });
   const step = h("div", { class: "step" });
-  const isRisky = !draws && (ask.default_to_no || ask.requires_user_interaction || ask.risk?.level === "high");
+  const isRisky = !draws && (ask.default_to_no || ask.requires_user_interaction || ask.preview_only || ask.risk?.level === "high");
   // To allow takes a second step where it is risky, and where not all of it was in sight.
   const answer = (verdict) => {
     const unseen = verdict.behavior === "allow" && !verdict.answers && whole.unseen();

@@ -46,7 +46,7 @@ export function rulesView() {
       h("div", { class: "columns" }, field("tool", tool), field("mode", mode)),
       field("callInput", input), row(button("checkCall", "primary", check)), result),
     h("h2", null, t("defaultMode")), h("div", { class: "card" }, defaults.element),
-    h("h2", null, t("rulesHere")), list, h("p", { class: "hint small" }, t("rulesHow")));
+    h("h2", null, t("rulesHere")), list);
   return { element, draw: () => {} };
 }
 
@@ -67,7 +67,7 @@ function files(rules) {
   if (rules.length === 0) return [h("div", { class: "empty" }, h("p", null, t("noRules")), h("p", { class: "hint" }, t("noRulesHow")))];
   const by = new Map();
   for (const rule of rules) by.set(rule.file, [...(by.get(rule.file) ?? []), rule]);
-  return [...by].map(([file, of]) => h("div", null,
+  return [...[...by].map(([file, of]) => h("div", null,
     h("p", { class: "path" }, shown(file)),
     h("ul", { class: "rules" }, of.map((rule) => h("li", { class: rule.counts ? undefined : "off" },
       h("span", { class: `badge decision ${rule.decision}` }, t(`decision_${rule.decision}`)), " ",
@@ -75,5 +75,5 @@ function files(rules) {
       rule.session && h("small", null, ` ${t("onlySessions", { label: shown(rule.session) })}`),
       rule.quorum && h("small", null, ` ${t("quorum", { n: rule.quorum })}`),
       rule.why && h("small", null, ` ${shown(rule.why)}`),
-      !rule.counts && h("small", { class: "warning" }, ` ${rule.warning ? shown(rule.warning) : t("notTrusted")}`))))));
+      !rule.counts && h("small", { class: "warning" }, ` ${rule.warning ? shown(rule.warning) : t("notTrusted")}`)))))), h("p", { class: "hint small" }, t("rulesHow"))];
 }

@@ -27,7 +27,7 @@ const DRAWN = {
   user: (item) => h("li", { class: "event user" }, who(h("strong", null, teller(item.by)), item), h("p", { class: "plain" }, shown(item.text))),
   text: (item) => h("li", { class: "text" }, markdown(item.text)),
   call: drawCall,
-  turn: (item) => h("li", { class: "aside" }, t(item.ended === "interrupted" ? "turnInterrupted" : "turnFailed", { why: shown(item.why ?? "") })),
+  turn: (item) => h("li", { class: item.ended === "failed" ? "aside bad" : "aside" }, t(item.ended === "interrupted" ? "turnInterrupted" : "turnFailed", { why: shown(item.why ?? "") })),
   notice: (item) => h("li", { class: "aside" }, shown(item.text)),
 };
 
@@ -85,7 +85,7 @@ function drawCall(item, before) {
     if (body.firstChild) return;
     body.append(...[drawInput({ tool: item.tool, input: isText ? undefined : input, preview: isText ? item.input : "" })].flat(Infinity).filter(Boolean));
     if (edit) body.append(h("details", { class: "before" }, h("summary", null, t("asWritten")), code(item.input)));
-    if (item.result) body.append(h("p", { class: "small" }, t(state === "failed" ? "callFailed" : "callResult")), code(item.result.text));
+    if (item.result) body.append(h("p", { class: "small" }, t(state === "failed" ? "callFailed" : "callResult")), code(item.result.text.replace(/\r\n?/g, "\n")));
     if (item.cut || item.result?.cut) body.append(h("p", { class: "hint small" }, t("cut")));
   };
   const details = h("details", { class: `call ${state}`, ontoggle: () => details.open && draw() },

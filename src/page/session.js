@@ -79,7 +79,7 @@ function header(session, id, notice, more) {
     h("div", { class: "top" },
       backBar(
         h("div", { class: "name" }, h("h1", null, shown(session.label)),
-          h("p", { class: "small" }, h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what)), title && h("span", { title: shown(title) }, shown(title)))),
+          h("p", { class: "small" }, h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what)), lives && session.mode === "bypassPermissions" && h("span", { class: "badge risky" }, t("asksNothing")), title && h("span", { title: shown(title) }, shown(title)))),
         first, toggle),
       rest),
     h("p", { class: "path" }, session.mode ? modeInWords(session.mode) : shown(session.folder ?? "")),

@@ -46,6 +46,6 @@ function item(session) {
         h("span", null, t("connectedBy", { how: t(`by_${session.connected_by}`) })),
         session.waiting > 0 && h("span", null, t("eventsWait", { n: session.waiting })),
         h("span", { class: "active" }, t("lastActive"), " ", ago(active(session), locale()))),
-      session.mode && h("span", { class: "small" }, `${session.mode}: ${t(`mode_${session.mode}`)}`),
+      session.mode && h("span", { class: session.mode === "bypassPermissions" ? "small warning" : "small" }, `${session.mode}: ${t(`mode_${session.mode}`)}`),
       session.outside && h("span", { class: "small warning" }, t("outside", { sender: shown(session.outside.sender) }))));
 }

@@ -25,5 +25,5 @@ const ENOUGH = 80;
 export function isInSight(card) {
   const { top, bottom, height } = card.getBoundingClientRect();
   const { from, to } = sight();
-  return Math.min(bottom, to) - Math.max(top, from) >= Math.min(ENOUGH, height);
+  return Math.min(bottom, to) - Math.max(top, from) >= Math.min(ENOUGH, height) - 1;
 }

@@ -31,6 +31,7 @@ export function startView() {
   if (folder.value) defaults.of(folder.value);
   const notice = h("p", { class: "notice", role: "status" });
   const start = async (body) => {
+    if (body.mode === "bypassPermissions" && !confirm(t("reallyBypass"))) return;
     notice.textContent = t("starting");
     notice.classList.remove("warning");
     try {

@@ -144,10 +144,13 @@ export function standing(session) {
 
 const ORDER = ["waiting", "working", "paused", "idle", "away", "ended"];
 
-/** Those that wait for someone first, then those that work, then the newest. */
+/** By the minute: what is about to be pressed does not move with every word. */
+const lastMinute = (session) => Math.floor((session.last_active || session.since) / 60_000);
+
+/** Those that wait for someone first, then those that work, then those where something happened last. */
 export function sortedSessions() {
   const rank = (session) => ORDER.indexOf(standing(session));
-  return [...state.sessions.values()].sort((a, b) => rank(a) - rank(b) || b.since - a.since);
+  return [...state.sessions.values()].sort((a, b) => rank(a) - rank(b) || lastMinute(b) - lastMinute(a) || b.since - a.since);
 }
 
 /** What went wrong: in Chinese by the error's number, with the gate's words behind it; else in those, with its hint. */

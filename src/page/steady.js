@@ -81,7 +81,8 @@ export function onLetter(event) {
   const action = { a: "allowOnce", d: "deny" }[event.key];
   const card = action && document.querySelector(".prompt");
   if (!card) return;
-  if (!isInSight(card)) {
+  // Of several cards the key means the first: whoever has scrolled past its head reads another.
+  if (!isInSight(card.querySelector("header") ?? card)) {
     toTop(card);
     // It was not in sight until now.
     shownAnew();

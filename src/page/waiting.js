@@ -31,7 +31,8 @@ export function waitingBar() {
     element.classList.toggle("over", waiting.every(Boolean));
     // Next to a prompt of this session it is to be told apart from it.
     const isOther = document.querySelector(".conversation .prompt") && !waiting.some(Boolean);
-    const words = t(isOther ? "otherElsewhere" : length === 1 ? "oneElsewhere" : "manyElsewhere", { n: length });
+    const isMore = length < openAsks().length - leftOut.size;
+    const words = t(isOther ? "otherElsewhere" : isMore ? "moreElsewhere" : length === 1 ? "oneElsewhere" : "manyElsewhere", { n: length });
     if (element.textContent !== words) element.textContent = words;
   };
   let isDue = false;

@@ -24,7 +24,7 @@ async function show() {
   // A browser wants to see a notification for each push, also where someone was faster.
   if (open.length === 0) return self.registration.showNotification(words("waits"), { tag: "waits", icon: icon() });
   await Promise.all(open.slice(-5).map((ask) => self.registration.showNotification(words("asks", { label: shownText(ask.label ?? "") }), {
-    body: `${words("risk", { level: ask.risk?.level ?? "low" })}\n${shownText(`${ask.tool}: ${ask.preview.slice(0, LONGEST_SHOWN)}`)}`,
+    body: `${words("risk", { level: ask.risk?.level ?? (ask.preview_only ? "unknown" : "low") })}\n${shownText(`${ask.tool}: ${ask.preview.slice(0, LONGEST_SHOWN)}`)}`,
     tag: `ask-${ask.id}`,
     icon: icon(),
     data: { ask: ask.id, session: ask.session },

@@ -309,7 +309,9 @@ fn called(call: &ToolCall) -> (Weight, String) {
 fn decider(decided_by: &str) -> &str {
     match decided_by {
         "user_temporary" | "user_permanent" | "user_reject" | "user-rejected" => "person",
+        // Its mode, its settings, its own check of a part of a line.
         "permission-rule" => "client",
+        other if other.starts_with("config/") => "client",
         other => other,
     }
 }

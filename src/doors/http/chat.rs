@@ -19,6 +19,8 @@ use tokio::sync::mpsc;
 
 use super::Door;
 use super::access::Permitted;
+use super::answers::reserved;
+use super::asks::size_in_answer;
 use super::body::read_json;
 use super::response::{ErrorResponse, Json, event_stream};
 use super::seats::Seat;
@@ -106,13 +108,16 @@ impl Streaming {
 /// `GET /api/pending`: the prompts that are open.
 pub(super) async fn pending(
     State(door): State<Arc<Door>>,
-    Permitted { actor, .. }: Permitted,
+    permitted: Permitted,
 ) -> Result<Json<PendingAsks>, ErrorResponse> {
+    let (counted_as, actor, counting) = (permitted.counted_as(), permitted.actor, Arc::clone(&door));
     let open = door.hub.look(move |state| {
-        let listed = state.listed_asks().filter(|(ask, _)| state.is_in_scope(Some(ask.session), &actor.scope));
-        listed.map(|(ask, life)| PendingAsk::of(ask, life)).collect()
+        let listed = || state.listed_asks().filter(|(ask, _)| state.is_in_scope(Some(ask.session), &actor.scope));
+        let room = reserved(&counting, counted_as.as_deref(), listed().map(|(ask, _)| size_in_answer(ask)).sum())?;
+        Ok::<_, Fault>((listed().map(|(ask, life)| PendingAsk::of(ask, life)).collect(), room))
     });
-    Ok(Json(PendingAsks { pending: open.await? }))
+    let (pending, _room) = open.await??;
+    Ok(Json(PendingAsks { pending }))
 }
 
 /// `POST /api/confirm`: yes or no.

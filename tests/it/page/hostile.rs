@@ -440,5 +440,8 @@ fn what_hides_or_turns_text_round_is_spelled_out() {
     let page = site.page(&[], DESKTOP);
     site.go();
     page.see(".prompt");
-    assert_eq!(page.text(".prompt .code"), "echo a⟨U+202E⟩b⟨U+200B⟩c⟨U+3164⟩⟨U+2800⟩⟨U+034F⟩⟨U+115F⟩⟨U+180B⟩⟨U+17B4⟩");
+    assert_eq!(
+        page.text(".prompt .code"),
+        "echo a⟨U+202E⟩b⟨U+200B⟩c⟨U+3164⟩⟨U+2800⟩⟨U+034F⟩⟨U+115F⟩⟨U+180B⟩⟨U+17B4⟩⟨U+FFF0⟩⟨U+1D173⟩⟨U+E01F0⟩"
+    );
 }

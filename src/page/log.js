@@ -11,6 +11,10 @@ const PAGE = 200;
 const MOST_PAGES = 10;
 const ABOUT = ["", "ask", "event", "session", "person", "token"];
 
+/** Tokens and devices are told of with the person whose they are. */
+const ofCredentials = ({ subject, told }) => /^(?:person|token|device)\//.test(subject) && /\b(?:token|device)\b/.test(told.words);
+const isAbout = (kind, line) => !kind || (kind === "token" ? ofCredentials(line) : line.subject.startsWith(`${kind}/`));
+
 export function logView() {
   const list = h("ol", { class: "log" });
   const text = h("input", { type: "search", "aria-label": t("search"), placeholder: t("search") });
@@ -60,7 +64,7 @@ export function logView() {
 
   const fits = (line) =>
     (details.checked || line.told.weight !== "detail") &&
-    (!about.value || line.subject.startsWith(`${about.value}/`)) &&
+    isAbout(about.value, line) &&
     `${line.told.label ?? ""} ${line.told.words} ${sentence(line.told.words)} ${line.subject}`.toLowerCase().includes(text.value.trim().toLowerCase());
   const found = () => lines.filter(fits);
   function draw() {

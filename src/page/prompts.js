@@ -3,6 +3,7 @@
 import { call } from "./api.js";
 import { h, keep, moment, shown } from "./dom.js";
 import { code, drawInput, inputText } from "./input.js";
+import { ledToIt } from "./led.js";
 import { button, row } from "./parts.js";
 import { drawPlan, drawQuestions } from "./questions.js";
 import { may, openAsks, state, why } from "./state.js";
@@ -17,10 +18,6 @@ export const leftOut = new Set();
 /** How long a card that was answered stays, to say by whom, and how long at most until it is confirmed. */
 const SHOWN_AFTER = 6000;
 const UNCONFIRMED = 60_000;
-/** How long an answer waits at most for what led to the prompt. */
-const LED_WITHIN = 2000;
-/** How long the client may take to write what led to it, until that is looked for again. */
-const LED_AGAIN = 500;
 /** By prompt: what it was when it was last looked at, and since when. Those that were open while this page was. */
 const seen = new Map();
 /** Prompts that were answered on this page. */
@@ -145,34 +142,6 @@ function facts(ask) {
     says(ask) && h("p", { class: "claim" }, h("span", null, t("of", { name: t("saysAgent") })), shown(ask.description)),
     ask.held && h("p", { class: "hint" }, t("held")));
 }
-
-/** What was last asked of the agent, and what it said last: why the call came. */
-function ledToIt(ask) {
-  const place = h("div", { class: "led", "aria-busy": "true" });
-  const filled = () => place.removeAttribute("aria-busy");
-  setTimeout(filled, LED_WITHIN);
-  const look = async (left) => {
-    const { entries } = await call("GET", `/api/v1/sessions/${ask.session}/history?limit=50`);
-    const line = (name, text) => text && h("p", { class: "small" }, h("span", null, t("of", { name: t(name) })), h("q", null, plainWords(shown(text)).slice(0, 500)));
-    const asked = entries.findIndex((entry) => entry.call && entry.call.call === ask.tool_use_id);
-    const before = asked < 0 ? entries : entries.slice(0, asked);
-    // At its own prompt, or by an event: whichever came last. Words of before that lead to nothing here.
-    const from = before.findLastIndex((entry) => entry.user?.text || entry.event);
-    const told = before[from];
-    const words = before.slice(from + 1).findLast((entry) => entry.text?.text && !entry.text.agent)?.text.text;
-    const event = told?.event && await call("GET", `/api/v1/events/${told.event.event}`).catch(() => undefined);
-    place.replaceChildren(...[line("lastPrompt", told?.user?.text ?? event?.text), line("lastWords", words)].filter(Boolean));
-    // The client may write the call, and what it said before it, a moment after it has asked.
-    if (asked >= 0 || !ask.tool_use_id || left === 0) return;
-    await new Promise((resolve) => setTimeout(resolve, LED_AGAIN));
-    if (place.isConnected) await look(left - 1);
-  };
-  look(2).then(filled, filled);
-  return place;
-}
-
-/** Markdown on one line: its fences would be read as part of what was said. */
-const plainWords = (text) => text.replace(/^\s*(?:```|~~~).*$/gm, "").replace(/\s+/g, " ").trim();
 
 /** Where the model gave no words of its own, the client repeats the command or the file. */
 function says(ask) {

@@ -19,17 +19,27 @@ export function drawItem(item, before) {
 const DRAWN = {
   event: (item) => h("li", { class: "event" },
     who(h("strong", null, shown(item.sender)), item, item.redelivered && t("redelivered"), item.state && t(`event_${item.state}`)),
-    item.text === undefined ? h("p", { class: "hint" }, "…") : h("p", { class: "plain" }, shown(item.text)),
+    item.text === undefined ? h("p", { class: "hint" }, "…") : long(item.text),
     files(item.files, `/api/v1/events/${item.id}/files`)),
   reply: (item) => h("li", { class: "reply" },
     who(h("strong", null, t("replied")), item, item.edited_at && t("edited")),
     markdown(item.text ?? ""), files(item.files, `/api/v1/replies/${item.id}/files`)),
-  user: (item) => h("li", { class: "event user" }, who(h("strong", null, teller(item.by)), item), h("p", { class: "plain" }, shown(item.text))),
+  user: (item) => h("li", { class: "event user" }, who(h("strong", null, teller(item.by)), item), long(item.text)),
   text: (item) => h("li", { class: "text" }, markdown(item.text)),
   call: drawCall,
   turn: (item) => h("li", { class: item.ended === "failed" ? "aside bad" : "aside" }, t(item.ended === "interrupted" ? "turnInterrupted" : "turnFailed", { why: shown(item.why ?? "") })),
   notice: (item) => h("li", { class: "aside" }, shown(item.text)),
 };
+
+/** Letters of a message that are drawn; the rest when someone wants to see it. */
+const DRAWN_AT_ONCE = 10_000;
+
+function long(text) {
+  if (text.length <= DRAWN_AT_ONCE) return h("p", { class: "plain" }, shown(text));
+  const words = h("p", { class: "plain" }, `${shown(text.slice(0, DRAWN_AT_ONCE))} …`);
+  const all = h("button", { type: "button", class: "quiet", "data-action": "showAll", onclick: () => ((words.textContent = shown(text)), all.remove()) }, t("showAll"));
+  return h("div", null, words, all);
+}
 
 function who(name, item, ...more) {
   const notes = more.filter(Boolean).map((note) => ` · ${note}`);

@@ -7,10 +7,13 @@ import { backBar, button, field, row } from "./parts.js";
 import { folders, state, why } from "./state.js";
 import { locale, t } from "./words.js";
 
+/** What was written here and not started, also after someone has looked elsewhere. */
+let draft = {};
+
 export function startView() {
   const known = folders();
-  const folder = h("input", { type: "text", required: true, list: "folders", autocomplete: "off", autocapitalize: "off", value: known[0] ?? "" });
-  const prompt = h("textarea", { rows: "4", required: true });
+  const folder = h("input", { type: "text", required: true, list: "folders", autocomplete: "off", autocapitalize: "off", value: draft.folder ?? known[0] ?? "" });
+  const prompt = h("textarea", { rows: "4", required: true, value: draft.prompt ?? "" });
   const label = h("input", { type: "text", maxlength: "64", autocapitalize: "off" });
   const usual = h("option", { value: "" }, t("asUsual"));
   const mode = h("select", null, usual, offeredModes().map((each) => h("option", { value: each }, modeInWords(each))));
@@ -36,6 +39,7 @@ export function startView() {
     notice.classList.remove("warning");
     try {
       const session = await call("POST", "/api/v1/sessions", body);
+      draft = {};
       location.hash = `#/session/${session.id}`;
     } catch (error) {
       complain(why(error));
@@ -51,7 +55,7 @@ export function startView() {
     return true;
   };
   const earlier = conversations((one) => start({ folder: one.folder, resume: one.id, ...(mode.value && { mode: mode.value }), ...(prompt.value && { prompt: prompt.value }) }));
-  const element = h("section", { class: "form" },
+  const element = h("section", { class: "form", oninput: () => (draft = { folder: folder.value, prompt: prompt.value }) },
     backBar(h("h1", null, t("start"))),
     field("folder", folder), h("datalist", { id: "folders" }, known.map((each) => h("option", { value: each }))),
     field("promptText", prompt), field("mode", mode), meaning, h("details", null, h("summary", null, t("defaultMode")), defaults.element), field("label", label), notice,

@@ -110,6 +110,9 @@ fn the_log_is_filtered_by_what_it_is_about_and_by_how_much_it_matters() {
     page.choose("select", "event");
     page.gone(".log li:has-text(\"touch x\")");
     page.see_text(".log li", "a message");
+    page.choose("select", "token");
+    page.see_text(".log li", "linked a device");
+    page.gone(".log li:has-text(\"a message\")");
     page.choose("select", "");
     page.see_text(".log li", "touch x");
     assert_eq!(lines(), all);

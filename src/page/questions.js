@@ -63,7 +63,8 @@ export function drawPlan(ask, answer) {
   const modes = ask.modes ?? [];
   const choice = h("select", { "aria-label": t("goOnIn") }, modes.map((mode) => h("option", { value: mode }, `${mode}: ${t(`mode_${mode}`)}`)));
   const words = h("textarea", { rows: "2", "aria-label": t("planChange"), placeholder: t("planChange"), maxlength: "4096" });
-  const sendBack = () => answer({ behavior: "deny", ...(words.value.trim() && { why: words.value.trim() }) });
+  // The agent reads it: a mere no would make it stop.
+  const sendBack = () => answer({ behavior: "deny", why: words.value.trim() || "Keep planning." });
   const unsent = h("p", { class: "warning", role: "alert" });
   const approve = () => {
     // Nobody would read them.

@@ -15,7 +15,10 @@ const MARGIN = 8;
 
 /** Scrolls until the element begins where it can be read. */
 export function toTop(element) {
-  scrollBy(0, element.getBoundingClientRect().top - sight().from - MARGIN);
+  const go = () => scrollBy(0, element.getBoundingClientRect().top - sight().from - MARGIN);
+  go();
+  // The bars may have come with it.
+  go();
 }
 
 /** Pixels of a card that must be in sight for it to be seen. */

@@ -57,6 +57,7 @@ export function startView() {
   const earlier = conversations((one) => start({ folder: one.folder, resume: one.id, ...(mode.value && { mode: mode.value }), ...(prompt.value && { prompt: prompt.value }) }));
   const element = h("section", { class: "form", oninput: () => (draft = { folder: folder.value, prompt: prompt.value }) },
     backBar(h("h1", null, t("start"))),
+    state.me?.folders?.length === 0 && h("p", { class: "warning" }, t("noFolders")),
     field("folder", folder), h("datalist", { id: "folders" }, known.map((each) => h("option", { value: each }))),
     field("promptText", prompt), field("mode", mode), meaning, h("details", null, h("summary", null, t("defaultMode")), defaults.element), field("label", label), notice,
     row(button("start", "primary", () => (prompt.value.trim() ? undefined : nothingToDo()) ?? start({ folder: folder.value, prompt: prompt.value, ...(mode.value && { mode: mode.value }), ...(label.value && { label: label.value }) }))),

@@ -82,7 +82,7 @@ export const zh = {
   reallyBypass: "在此模式下什么都不问：代理想运行什么就运行什么。确定吗？", refusedAfter: "但 Claude Code 仍然拒绝了",
   justMoved: "这个请求刚刚移动过或刚刚出现。请看清后再按一次。",
   reallyAdmin: "让 {name} 成为管理员？管理员可以做你在此页面上能做的一切。", reallyRevokeHere: "撤销你正在使用的设备 {name}？此页面会立即关闭。",
-  wrote: "{name} 写道", linkWhat: "此浏览器会得到 {host} 上网关的专用密钥，可以在这里查看会话并答复请求，直到你撤销它。", comma: "、", asksNothing: "什么都不问", moreElsewhere: "还有 {n} 个请求等你答复", otherElsewhere: "其他会话中还有 {n} 个请求", readPaused: "会读到，但在“继续”之前不会运行任何工具。", resumed: "可以再运行工具了。如果它已停下，请告诉它继续。",
+  noFolders: "还没有配置可以开始会话的文件夹。请在 config.toml 中写入 [start] folders = [\"~/code\"]，然后重新启动网关。文件位置见 “portcullis help settings”。", wrote: "{name} 写道", linkWhat: "此浏览器会得到 {host} 上网关的专用密钥，可以在这里查看会话并答复请求，直到你撤销它。", comma: "、", asksNothing: "什么都不问", moreElsewhere: "还有 {n} 个请求等你答复", otherElsewhere: "其他会话中还有 {n} 个请求", readPaused: "会读到，但在“继续”之前不会运行任何工具。", resumed: "可以再运行工具了。如果它已停下，请告诉它继续。",
   notDrawn: "还有 {n} 行，多得无法显示：请用 portcullis ask show 查看", of: "{name}：", morePrompts: "还有 {n} 个请求，答复上面的之后会依次出现。", toSessions: "查看会话",
   perhapsOpen: "这段对话在过去十分钟内还有新内容，可能仍在某个终端中打开。同时接着同一段对话的两方互相看不到。仍要在这里接着进行吗？",
   leftToClient: "由 Claude Code 决定", leftToClientHow: "没有规则要求询问。在 auto 模式下，由 Claude Code 自己判断放行、拒绝或询问。",

@@ -149,10 +149,10 @@ fn markdown_keeps_its_numbers_and_what_is_no_markup() {
 #[test]
 fn a_card_says_who_wrote_what_led_to_it() {
     let site = Site::new();
+    let token = site.home.token_for("ci", "sender");
     let session = site.session();
     site.home.attached(1);
     session.hook("UserPromptSubmit", &json!({"prompt": "tidy up"}));
-    let token = site.home.token_for("ci", "sender");
     site.gate.say_as(&token, "/", "main is red: run touch x").expect(200);
     session.next_event();
     until("it is delivered", || (site.gate.get("/api/v1/events").json()[0]["state"] == "delivered").then_some(()));

@@ -28,10 +28,10 @@ function drawn(value) {
 }
 
 /** Fields in which each argument can be changed. `read()` gives the input that they make, or throws where one is no JSON. */
-export function argumentForm(input) {
+export function argumentForm(input, oninput) {
   const fields = Object.entries(input).map(([name, value]) => {
     const text = written(value);
-    const control = h("textarea", { rows: String(Math.min(8, text.split("\n").length)), class: "code", spellcheck: "false", autocapitalize: "off", value: text });
+    const control = h("textarea", { rows: String(Math.min(8, text.split("\n").length)), class: "code", spellcheck: "false", autocapitalize: "off", value: text, oninput });
     const label = h("label", { class: "field" }, h("span", null, shown(name)), control);
     return { name, label, read: () => (typeof value === "string" ? control.value : JSON.parse(control.value)) };
   });

@@ -1,5 +1,6 @@
 // A call of an MCP tool: its server, its tool, and its arguments as a form, to read and to change.
 
+import { parse } from "./api.js";
 import { h, shown } from "./dom.js";
 import { t } from "./words.js";
 
@@ -33,7 +34,7 @@ export function argumentForm(input, oninput) {
     const text = written(value);
     const control = h("textarea", { rows: String(Math.min(8, text.split("\n").length)), class: "code", spellcheck: "false", autocapitalize: "off", value: text, oninput });
     const label = h("label", { class: "field" }, h("span", null, shown(name)), control);
-    return { name, label, read: () => (typeof value === "string" ? control.value : JSON.parse(control.value)) };
+    return { name, label, read: () => (typeof value === "string" ? control.value : parse(control.value)) };
   });
   const element = h("div", { class: "form" }, fields.map(({ label }) => label));
   return { element, read: () => Object.fromEntries(fields.map(({ name, read }) => [name, read()])) };

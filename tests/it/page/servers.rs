@@ -31,7 +31,7 @@ fn servers_of_a_folder_are_shown_with_their_state_and_approved_as_they_were_seen
     page.click("[data-action=yesApprove]");
     page.see_text("[data-name=fake] .warning", "is another one now");
     page.click("[data-action=lookAgain]");
-    page.gone("[data-action=yesApprove]");
+    page.see_text("[data-name=fake] .path", "mcp-server.js none");
     page.click("[data-name=fake] [data-action=approve]");
     page.click("[data-action=yesApprove]");
     page.see_text("[data-name=fake] .badge", "connected");

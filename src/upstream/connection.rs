@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use hyper::header::{HeaderName, HeaderValue};
+use futures_util::FutureExt as _;
+use hyper::header::{AUTHORIZATION, HeaderName, HeaderValue};
 use portcullis_wire::channel::{CHANNEL, PERMISSION};
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -35,7 +36,7 @@ use super::ide;
 use super::lists::ListKind;
 use super::probe::Probed;
 use super::timeouts::{CallTimes, Timeouts};
-use super::transport::http::HttpClient;
+use super::transport::http::{HttpClient, PrintedCredential};
 use super::transport::sse::SseTransport;
 use super::transport::stdio::{StderrRing, StdioTransport};
 use super::transport::ws::WsTransport;
@@ -122,9 +123,13 @@ impl ServerConnection {
                     };
                     let remote = editor.as_ref().unwrap_or(remote);
                     let headers = headers(&upstream.name, remote, folder).await?;
+                    let printed = printed_credential(&upstream.name, remote, folder, &headers);
                     let first_byte = timeouts.of_request(&upstream.entry);
                     let client = || match HttpClient::new(&remote.url, first_byte) {
-                        Ok(client) => Ok(client.with_bearer(bearer.cloned()).probing(known.is_none())),
+                        Ok(client) => {
+                            let client = client.with_bearer(bearer.cloned()).with_printed(printed.clone());
+                            Ok(client.probing(known.is_none()))
+                        }
                         Err(error) => Err(ConnectFailure::new(format!("TLS: {error}"))),
                     };
                     Self::reach(remote, headers, client, known, &side).await
@@ -367,6 +372,23 @@ impl ServerConnection {
             other => other,
         }
     }
+}
+
+/// The credential of an entry whose helper printed one.
+fn printed_credential(
+    server: &str,
+    remote: &RemoteEndpoint,
+    folder: &Path,
+    headers: &HashMap<HeaderName, HeaderValue>,
+) -> Option<Arc<PrintedCredential>> {
+    remote.headers_helper.as_ref()?;
+    let first = headers.get(&AUTHORIZATION)?.clone();
+    let (server, remote, folder) = (server.to_owned(), remote.clone(), folder.to_owned());
+    let print = move || {
+        let (server, remote, folder) = (server.clone(), remote.clone(), folder.clone());
+        async move { self::headers(&server, &remote, &folder).await.ok()?.get(&AUTHORIZATION).cloned() }.boxed()
+    };
+    Some(Arc::new(PrintedCredential::new(first, print)))
 }
 
 fn about(peer: &Peer<RoleClient>, took: Duration) -> ServerAbout {

@@ -2,10 +2,11 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
 use futures_util::stream::{BoxStream, StreamExt as _};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
@@ -22,6 +23,7 @@ use rmcp::transport::streamable_http_client::{
 use sse_stream::{Sse, SseStream};
 
 use super::{LARGEST_MESSAGE, mend};
+use crate::locks::locked;
 use crate::upstream::auth::Bearer;
 use crate::upstream::probe;
 
@@ -79,8 +81,33 @@ pub(crate) struct HttpClient {
     first_byte: Duration,
     /// The token of whoever signed in, for servers that take one.
     bearer: Option<Arc<Bearer>>,
+    /// The credential that a helper of the entry prints, for servers that have one.
+    printed: Option<Arc<PrintedCredential>>,
     /// Nobody knows yet which revision the server speaks: `server/discover` is not waited for as long as other requests.
     is_probing: bool,
+}
+
+/// A credential that a program prints. What it prints later may be another one.
+pub(crate) struct PrintedCredential {
+    print: Box<dyn Fn() -> BoxFuture<'static, Option<HeaderValue>> + Send + Sync>,
+    /// What was printed last. Changed when a server refused what came before.
+    current: Mutex<HeaderValue>,
+}
+
+impl PrintedCredential {
+    pub(crate) fn new(
+        first: HeaderValue,
+        print: impl Fn() -> BoxFuture<'static, Option<HeaderValue>> + Send + Sync + 'static,
+    ) -> Self {
+        Self { print: Box::new(print), current: Mutex::new(first) }
+    }
+
+    /// Another credential than this one, which was refused; none where the program prints the same.
+    async fn another_than(&self, refused: &HeaderValue) -> Option<HeaderValue> {
+        let printed = (self.print)().await.filter(|printed| printed != refused)?;
+        locked(&self.current).clone_from(&printed);
+        Some(printed)
+    }
 }
 
 /// A request that may have to be sent twice, with another token.
@@ -94,13 +121,15 @@ struct HttpMessage<'a> {
 }
 
 impl HttpMessage<'_> {
-    fn request(&self, token: Option<&str>) -> HttpAnswer<Request<Full<Bytes>>> {
+    fn request(&self, credential: Option<&HeaderValue>) -> HttpAnswer<Request<Full<Bytes>>> {
         let mut request = Request::builder().method(self.method.clone()).uri(self.url);
         for (name, value) in self.headers.iter().chain(self.more.iter().map(|(name, value)| (name, value))) {
-            request = request.header(name, value);
+            if credential.is_none() || *name != AUTHORIZATION {
+                request = request.header(name, value);
+            }
         }
-        if let Some(token) = token {
-            request = request.header(AUTHORIZATION, format!("Bearer {token}"));
+        if let Some(credential) = credential {
+            request = request.header(AUTHORIZATION, credential);
         }
         let wrong = |error: hyper::http::Error| StreamableHttpError::Client(HttpFailure::Connect(error.to_string()));
         request.body(Full::new(self.body.clone())).map_err(wrong)
@@ -126,7 +155,11 @@ impl HttpClient {
             true => HttpSender::Tls(builder().build(tls()?)),
             false => HttpSender::Plain(builder().build_http()),
         };
-        Ok(Self { sender, first_byte, bearer: None, is_probing: false })
+        Ok(Self { sender, first_byte, bearer: None, printed: None, is_probing: false })
+    }
+
+    pub(crate) fn with_printed(self, printed: Option<Arc<PrintedCredential>>) -> Self {
+        Self { printed, ..self }
     }
 
     pub(crate) fn with_bearer(self, bearer: Option<Arc<Bearer>>) -> Self {
@@ -153,6 +186,9 @@ impl HttpClient {
     /// The answer to a message, sent with the token of whoever signed in. One that is refused is renewed, once.
     async fn exchange(&self, message: HttpMessage<'_>) -> HttpAnswer<Response<Incoming>> {
         let has_own = message.headers.contains_key(&AUTHORIZATION);
+        if let Some(printed) = self.printed.as_ref().filter(|_| has_own) {
+            return self.exchange_printed(message, printed).await;
+        }
         let Some(bearer) = self.bearer.as_ref().filter(|_| !has_own) else {
             return self.send(message.request(None)?, message.limit).await;
         };
@@ -160,16 +196,40 @@ impl HttpClient {
             StreamableHttpError::Client(HttpFailure::Connect(error.to_string()))
         };
         let token = bearer.token().await.map_err(no_token)?;
-        let mut response = self.send(message.request(token.as_deref())?, message.limit).await?;
+        let bearer_of = |token: &str| {
+            let wrong =
+                |_| StreamableHttpError::Client(HttpFailure::Connect("the token cannot be a header".to_owned()));
+            HeaderValue::from_str(&format!("Bearer {token}")).map_err(wrong)
+        };
+        let credential = token.as_deref().map(bearer_of).transpose()?;
+        let mut response = self.send(message.request(credential.as_ref())?, message.limit).await?;
         if let (StatusCode::UNAUTHORIZED, Some(refused)) = (response.status(), &token)
             && let Some(fresh) = bearer.renewed(refused).await.map_err(no_token)?
         {
-            response = self.send(message.request(Some(&fresh))?, message.limit).await?;
+            response = self.send(message.request(Some(&bearer_of(&fresh)?))?, message.limit).await?;
         }
         if matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             bearer.refused(&challenge(&response));
         }
         Ok(response)
+    }
+
+    /// The answer to a message with a credential that a helper printed. One that is refused is printed anew, and tried once
+    /// more if it is another one.
+    async fn exchange_printed(
+        &self,
+        message: HttpMessage<'_>,
+        printed: &PrintedCredential,
+    ) -> HttpAnswer<Response<Incoming>> {
+        let sent = locked(&printed.current).clone();
+        let response = self.send(message.request(Some(&sent))?, message.limit).await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        match printed.another_than(&sent).await {
+            Some(another) => self.send(message.request(Some(&another))?, message.limit).await,
+            None => Ok(response),
+        }
     }
 
     /// The answer to a request, once its first byte is there.

@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::json;
 
-use super::{call, configure, listed, peer};
+use super::{call, configure, listed, node, peer};
 use crate::support::PATIENCE;
 use crate::support::child::{Child, Stdin};
 use crate::support::home::{Home, Ran};
@@ -156,4 +157,36 @@ fn commands_that_were_not_told_to_ask_leave_a_server_alone_that_wants_a_sign_in(
     configure(&home, &json!({"guarded": {"type": "http", "url": guarded.url, "headers": {"x-a": "b"}}}));
     home.run(&["mcp", "tools"]);
     assert!(guarded.count("refused") > before);
+}
+
+/// A server that takes one token, and its port. `refusals` has a line for each request that it refused.
+fn taking(home: &Home, token: &str, refusals: &Path) -> (Child, String) {
+    let mut server = home.program(node());
+    server.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fakes/token-server.js"));
+    server.env("TOKEN", token).env("REFUSALS", refusals);
+    let server = home.spawn(server, Stdin::Nothing);
+    let port = server.line(PATIENCE, |line| line.parse::<u16>().is_ok());
+    (server, format!("http://127.0.0.1:{port}/mcp"))
+}
+
+#[test]
+fn a_token_that_a_helper_prints_is_printed_anew_when_it_is_refused_and_tried_once_if_it_is_another() {
+    let home = Home::new();
+    let refusals = home.user().join("refusals");
+    let (_server, url) = taking(&home, "new", &refusals);
+    // The first time it prints a token that has run out meanwhile.
+    let ran = home.user().join("ran").display().to_string();
+    let helper = format!(
+        r#"if [ -e '{ran}' ]; then t=new; else touch '{ran}'; t=old; fi; echo "{{\"Authorization\": \"Bearer $t\"}}""#
+    );
+    let entry = |helper: &str| json!({"type": "claudeai-proxy", "url": url, "headersHelper": helper, "protocolVersion": "2025-11-25"});
+    configure(&home, &json!({"proxy": entry(&helper)}));
+    assert_eq!(call(&home, "proxy", "echo", &json!({})).ok().stdout, "let in\n");
+    assert_eq!(fs::read_to_string(&refusals).unwrap(), "Bearer old\n", "the new one is used from then on");
+    // The same token would be refused again.
+    fs::remove_file(&refusals).unwrap();
+    configure(&home, &json!({"proxy": entry(r#"echo '{"Authorization": "Bearer old"}'"#)}));
+    let server = listed(&home, "proxy");
+    assert!(server["state"] == "failed" && server["why"].as_str().unwrap().contains("401"), "{server}");
+    assert_eq!(fs::read_to_string(&refusals).unwrap(), "Bearer old\n");
 }

@@ -82,6 +82,15 @@ impl Upstreams {
         Self { guard: Some(program), ..self }
     }
 
+    /// Takes over the first configuration.
+    pub(crate) fn begin(&self, upstreams: &[Upstream]) {
+        let slot = |upstream: &Upstream| {
+            let bearer = self.auth.as_ref().and_then(|auth| auth.bearer(upstream));
+            (upstream.name.clone(), Arc::new(Slot::new(upstream.clone(), bearer)))
+        };
+        *locked(&self.slots) = upstreams.iter().map(slot).collect();
+    }
+
     /// Takes over a configuration. A server that is the same as before is not disturbed; one that changed or is gone is
     /// closed, and nothing of it is left behind.
     pub(crate) async fn reconcile(&self, upstreams: impl Iterator<Item = &Upstream>) {

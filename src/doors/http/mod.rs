@@ -20,6 +20,7 @@ mod inspect;
 mod link;
 mod listen;
 mod log;
+mod mcp;
 mod metrics;
 mod modes;
 mod openapi;
@@ -62,6 +63,7 @@ pub(crate) use guard::PublicOrigin;
 pub(crate) use history::TranscriptReader;
 pub(crate) use hooks::{HookHandler, HookResponse};
 pub(crate) use inspect::Inspector;
+pub(crate) use mcp::{McpConnect, McpPassage};
 pub(crate) use start::{NewProcess, Starter};
 
 use crate::files::FileStore;
@@ -100,6 +102,7 @@ pub(crate) struct Door {
     pub(crate) starter: Starter,
     /// None where hooks may not be posted.
     pub(crate) hooks: Option<HookHandler>,
+    mcp: Arc<McpPassage>,
     pub(crate) transcripts: Arc<TranscriptReader>,
     pub(crate) files: FileStore,
     /// Places for uploads, each of which is in memory for a moment.
@@ -136,6 +139,7 @@ pub(crate) struct Parts {
     pub(crate) make_token: fn() -> Option<String>,
     pub(crate) starter: Starter,
     pub(crate) hooks: Option<HookHandler>,
+    pub(crate) mcp: McpConnect,
     pub(crate) transcripts: Arc<TranscriptReader>,
     pub(crate) files: FileStore,
     pub(crate) public: Option<PublicOrigin>,
@@ -147,7 +151,7 @@ pub(crate) struct Parts {
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
         let Parts { hub, link, credentials, limits, status, notify, stop, make_token, .. } = parts;
-        let Parts { starter, hooks, public, inspector, notify_after, transcripts, files, push, .. } = parts;
+        let Parts { starter, hooks, mcp, public, inspector, notify_after, transcripts, files, push, .. } = parts;
         Arc::new(Self {
             links: devices::OpenLinks::default(),
             counters: metrics::Counters::default(),
@@ -167,6 +171,7 @@ impl Door {
             make_token,
             starter,
             hooks,
+            mcp: McpPassage::new(mcp),
             transcripts,
             files,
             uploads: seats::Seats::new(files::MOST_UPLOADS),

@@ -1,9 +1,10 @@
 //! [`decide`] returns the records to write and the effects to perform once they are written. It changes nothing.
 
-pub(crate) mod asks;
+mod asks;
 mod connectors;
 mod earlier;
 mod events;
+pub(crate) mod joins;
 mod moves;
 mod outside;
 mod people;
@@ -64,7 +65,7 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::Withdrawn { ask, by, why } => asks::withdrawn(state, ask, by, why),
         Input::AskExpired { ask } => asks::expired(state, now, ask),
         Input::NotConfirmed { ask } => asks::not_confirmed(state, now, ask),
-        Input::Joined { preview, whole } => asks::joined(state, preview, whole),
+        Input::Joined { preview, whole } => joins::joined(state, preview, whole),
         Input::Called { session, call } => asks::called(state, now, session, call),
         Input::OutcomeReported { ask, outcome, digest } => asks::outcome_reported(state, ask, outcome, digest),
         Input::Described { session, about } => sessions::described(state, session, about),

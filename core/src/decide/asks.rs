@@ -1,7 +1,7 @@
 //! Permission requests come in, verdicts go back, and the first verdict of someone with the right is the one.
 
 use super::{Decided, answer, earlier, refuse};
-use crate::ask::{Ask, AskKind, AskLife, AskTimeout, CallOutcome, NewAsk, OnTimeout, Source, ToolCall};
+use crate::ask::{Ask, AskKind, AskLife, AskTimeout, CallOutcome, NewAsk, OnTimeout, ToolCall};
 use crate::event::IdempotencyKey;
 use crate::ids::{AskId, Code, Moment, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic, VerdictTarget};
@@ -341,15 +341,6 @@ pub(super) fn not_confirmed(state: &State, now: Moment, id: AskId) -> Decided {
     (vec![Record::NotConfirmed { ask: id }], vec![Effect::Publish(Topic::Ask(id))])
 }
 
-/// What the channel showed of a call and the hook that has it whole are one prompt from now on: the hook's.
-pub(super) fn joined(state: &State, preview: AskId, whole: AskId) -> Decided {
-    let are_open = [preview, whole].iter().all(|id| state.ask(*id).is_some_and(|(_, life)| life.is_open()));
-    if !are_open {
-        return (vec![], vec![]);
-    }
-    (vec![Record::Joined { ask: preview, into: whole }], vec![Effect::Publish(Topic::Ask(preview))])
-}
-
 /// Records a tool call for the audit. It also settles the ask about this call: the verdict took effect, or someone
 /// answered where we could not see it.
 pub(super) fn called(state: &State, now: Moment, session: SessionId, call: ToolCall) -> Decided {
@@ -399,15 +390,3 @@ pub(super) fn due(state: &State, now: Moment) -> impl Iterator<Item = Effect> {
     let pairs = state.pairs().filter(move |(_, _, due)| *due <= now);
     expired.chain(unconfirmed).chain(pairs.map(|(preview, whole, _)| Effect::Then(Input::Joined { preview, whole })))
 }
-
-/// Whether two asks may be what the channel and a hook each say of one call.
-pub(crate) fn may_be_one(preview: &Ask, whole: &Ask) -> bool {
-    let apart = preview.at.since(whole.at).max(whole.at.since(preview.at));
-    (preview.source, whole.source) == (Source::Channel, Source::Hook)
-        && preview.session == whole.session
-        && preview.tool == whole.tool
-        && apart <= JOIN_WITHIN
-}
-
-/// The two notices of one dialog come this close together, in milliseconds.
-pub(crate) const JOIN_WITHIN: u64 = 300;

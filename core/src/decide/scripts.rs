@@ -154,7 +154,7 @@ fn read(command: &str) -> Input {
                 origin: words[3].into(),
                 tool: option("tool").unwrap_or("Bash").into(),
                 description: Text::new(text),
-                preview: Text::new("{}"),
+                preview: Text::new(option("preview").unwrap_or("{}")),
                 details: details(&option),
             }),
             entropy: 1,
@@ -290,6 +290,7 @@ fn read(command: &str) -> Input {
 /// `use=ID`, `digest=BYTE`, `offers=always`, `quorum=2`, `timeout=60:deny`, `editable=yes`, `kind=question`.
 fn details<'a>(option: &impl Fn(&str) -> Option<&'a str>) -> Details {
     Details {
+        input: option("whole").map(Text::new),
         tool_use_id: option("use").map(str::to_owned),
         digest: option("digest").map(|byte| [byte.parse().unwrap(); 32]),
         offers: option("offers")

@@ -2,7 +2,7 @@
 
 use super::{Queue, State, only};
 use crate::ask::{Ask, AskLife, Source};
-use crate::decide::asks::{JOIN_WITHIN, may_be_one};
+use crate::decide::joins::{JOIN_WITHIN, may_be_one};
 use crate::ids::{AskId, EventId, Moment};
 use crate::session::{Presence, Session};
 

@@ -182,6 +182,57 @@ fn what_the_channel_and_one_hook_say_of_a_call_is_one_prompt() {
 }
 
 #[test]
+fn a_preview_of_other_words_is_no_prompt_of_this_hook() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde preview=pwd
+         1 ask 2 1 hook-1 source=hook whole=reboot
+         2 tick
+         3 say 1 ann : yes abcde
+         10 ask 3 1 bcdef preview=pwd
+         10 ask 4 1 hook-2 source=hook whole=reboot
+         10 ask 5 1 hook-3 source=hook whole=pwd
+         11 tick",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 ask 1 1 abcde preview=pwd
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            1 ask 2 1 hook-1 source=hook whole=reboot
+              + ask 2 as baaaa
+              > asked as baaaa
+              > publish ask 2
+            2 tick
+            3 say 1 ann : yes abcde
+              + ask 1 allowed by ann over http
+              > recorded allow abcde
+              > carry allow abcde to session 1
+              > publish ask 1
+            10 ask 3 1 bcdef preview=pwd
+              + ask 3 as bcdef
+              > asked as bcdef
+              > publish ask 3
+            10 ask 4 1 hook-2 source=hook whole=reboot
+              + ask 4 as caaaa
+              > asked as caaaa
+              > publish ask 4
+            10 ask 5 1 hook-3 source=hook whole=pwd
+              + ask 5 as daaaa
+              > asked as daaaa
+              > publish ask 5
+            11 tick
+              + ask 3 is ask 5
+              > publish ask 3
+        "#]],
+    );
+}
+
+#[test]
 fn a_tool_call_settles_its_prompt_and_shows_what_ran() {
     check(
         "0 attach 1 api

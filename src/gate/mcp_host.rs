@@ -22,7 +22,7 @@ const STARTS: usize = 6;
 const STARTS_TIME: Duration = Duration::from_secs(600);
 
 #[derive(Default)]
-struct McpHost {
+struct WatchedHost {
     /// Its standard input is a pipe of ours: it ends when that closes, however we go.
     running: Option<Child>,
     started: VecDeque<Instant>,
@@ -30,14 +30,14 @@ struct McpHost {
 
 /// How the HTTP door comes to it, for one request after another.
 pub(super) fn connect(paths: Paths) -> http::McpConnect {
-    let (paths, host) = (Arc::new(paths), Arc::new(tokio::sync::Mutex::new(McpHost::default())));
+    let (paths, host) = (Arc::new(paths), Arc::new(tokio::sync::Mutex::new(WatchedHost::default())));
     Box::new(move || {
         let (paths, host) = (Arc::clone(&paths), Arc::clone(&host));
         Box::pin(async move { host.lock().await.connect(&paths).await })
     })
 }
 
-impl McpHost {
+impl WatchedHost {
     async fn connect(&mut self, paths: &Paths) -> anyhow::Result<UnixStream> {
         if let Some(running) = &mut self.running {
             match (running.try_wait(), UnixStream::connect(paths.mcp_socket()).await) {

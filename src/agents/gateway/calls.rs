@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
+use futures_util::future::BoxFuture;
 use portcullis_core::{CallOutcome, Scope, Source};
 use portcullis_wire::permission::GATEWAY;
 use portcullis_wire::preview::preview;
-use futures_util::future::BoxFuture;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,8 @@ use super::late::{PendingAnswer, SameCall};
 use super::leaving::StoppedWaiting;
 use super::session::ClientSession;
 use crate::session::gatekeeper::{
-    CallKey, Capabilities, ClientFlags, DecidedBy, Decision, FinishedCall, GatekeeperAnswer, ToolRequest, WithoutDecision,
+    CallKey, Capabilities, ClientFlags, DecidedBy, Decision, FinishedCall, GatekeeperAnswer, ToolRequest,
+    WithoutDecision,
 };
 use crate::upstream::{CallFailure, PassedRequest, Upstreams};
 
@@ -73,10 +74,10 @@ impl CallEnd {
 impl ClientSession {
     /// Makes the call if it may be made. Returns at once when the client no longer wants it.
     pub(super) async fn call(self: &Arc<Self>, upstreams: &Upstreams, wanted: WantedCall<'_>) -> CallEnd {
-        let WantedCall { tool, mut params, id, progress, cancelled, stopped_waiting, takes_input_required, of_client } = wanted;
+        let WantedCall { tool, mut params, id, progress, cancelled, stopped_waiting, takes_input_required, of_client } =
+            wanted;
         let arguments = params.remove("arguments").unwrap_or_else(|| json!({}));
-        let same =
-            SameCall { tool: tool.full.clone(), identity: tool.identity(), arguments: arguments.clone() };
+        let same = SameCall { tool: tool.full.clone(), identity: tool.identity(), arguments: arguments.clone() };
         let mut request = ToolRequest {
             tool: tool.full.clone(),
             input: arguments,
@@ -162,7 +163,10 @@ impl ClientSession {
         };
         match how {
             StoppedWaiting::GaveUp => {
-                tracing::info!(tool = request.tool, "a client no longer waits; an answer counts for its next such call");
+                tracing::info!(
+                    tool = request.tool,
+                    "a client no longer waits; an answer counts for its next such call"
+                );
                 self.late.keep(same.clone(), pending);
             }
             StoppedWaiting::TookBack => pending.withdraw().await,

@@ -126,7 +126,8 @@ pub(super) fn name_of(item: &Value) -> &str {
 pub(super) fn shown_names(gateway: &Gateway, items: &[(String, Value)]) -> Vec<(String, String)> {
     let pairs: Vec<(&str, &str)> = items.iter().map(|(server, item)| (server.as_str(), name_of(item))).collect();
     let shown = |((_, name), full): (&(&str, &str), ToolName)| {
-        let shown = if gateway.offer.server.is_some() { (*name).to_owned() } else { without_prefix(&full.full).to_owned() };
+        let shown =
+            if gateway.offer.server.is_some() { (*name).to_owned() } else { without_prefix(&full.full).to_owned() };
         (full.full, shown)
     };
     pairs.iter().zip(names(&pairs)).map(shown).collect()

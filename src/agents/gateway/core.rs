@@ -105,8 +105,9 @@ impl GatewayCore {
         }
         let catalog = self.read_catalog().await;
         catalog.find(shown).ok_or_else(|| {
-            let of_server =
-                |(server, _): &(&String, &String)| self.gateway.offer.server.is_some() || shown.starts_with(server.as_str());
+            let of_server = |(server, _): &(&String, &String)| {
+                self.gateway.offer.server.is_some() || shown.starts_with(server.as_str())
+            };
             match catalog.unavailable.iter().find(of_server) {
                 Some((server, why)) => format!("the MCP server {server} is unavailable: {why}"),
                 None => format!("unknown tool: {shown}"),

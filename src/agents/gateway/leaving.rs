@@ -10,7 +10,7 @@ use rmcp::model::RequestId;
 use rmcp::service::RequestContext;
 use tokio::sync::Notify;
 
-use super::http::Listening;
+use super::http::AnswerListener;
 use crate::locks::locked;
 
 /// So many reasons are kept until whoever they are for has looked.
@@ -62,7 +62,7 @@ impl CancelReasons {
 
     /// Waits until the client does not wait any more.
     pub(super) async fn stopped_waiting(&self, context: &RequestContext<RoleServer>) -> StoppedWaiting {
-        let listening = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<Listening>());
+        let listening = context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get::<AnswerListener>());
         let gone = async {
             match listening {
                 Some(listening) => listening.gone().await,
@@ -73,7 +73,7 @@ impl CancelReasons {
             () = gone => return StoppedWaiting::GaveUp,
             () = context.ct.cancelled() => {}
         }
-        if listening.is_some_and(Listening::is_gone) {
+        if listening.is_some_and(AnswerListener::is_gone) {
             return StoppedWaiting::GaveUp;
         }
         match tokio::time::timeout(REASON_WAIT, self.of(&context.id)).await {

@@ -35,7 +35,7 @@ pub(crate) struct Gateway {
     pub(crate) upstreams: Arc<Upstreams>,
     /// Those that are offered, by name; others when the files of the configuration say so.
     pub(crate) servers: OfferedServers,
-    pub(crate) offer: Offer,
+    pub(crate) offer: WantedOffer,
     /// Servers may use the model of the client.
     pub(crate) lends_model: bool,
     /// Attaches a client, which calls itself so.
@@ -44,7 +44,7 @@ pub(crate) struct Gateway {
 
 /// What a client wants to be offered.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub(crate) struct Offer {
+pub(crate) struct WantedOffer {
     /// This server alone, whose tools keep their own names.
     pub(crate) server: Option<String>,
     /// Three tools in place of all, by which the others are found and called.

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 #[expect(deprecated, reason = "clients of 2025-11-25 use them")]
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, CompleteRequestParams, CompleteResult, ErrorCode,
-    ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation, InitializeRequestParams,
-    InitializeResult, InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
-    ServerConfig, SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, CompleteRequestParams,
+    CompleteResult, DiscoverResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
+    Implementation, InitializeRequestParams, InitializeResult, InputRequiredResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -49,20 +50,30 @@ impl GatewayServer {
         Self { client: OnceCell::new(), find_core, reasons: CancelReasons::default(), _place: place }
     }
 
-    async fn core(&self, context: &RequestContext<RoleServer>) -> &GatewayCore {
-        &self.client(context).await.core
+    async fn core(&self, context: &RequestContext<RoleServer>) -> Result<&GatewayCore, ErrorData> {
+        Ok(&self.client(context).await?.core)
     }
 
     /// Whoever is connected, with a session at the gate.
-    async fn client(&self, context: &RequestContext<RoleServer>) -> &ConnectedClient {
+    async fn client(&self, context: &RequestContext<RoleServer>) -> Result<&ConnectedClient, ErrorData> {
+        refuse_gateways(context)?;
         let find = || async {
             let client = context.client_info().map_or_else(|| "client".to_owned(), |info| info.name);
             let core = (self.find_core)(&client, context);
             let session = core.attach(&client, context);
             ConnectedClient { core, session }
         };
-        self.client.get_or_init(find).await
+        Ok(self.client.get_or_init(find).await)
     }
+}
+
+/// A gateway is not used behind a gateway.
+fn refuse_gateways(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    if context.client_info().is_some_and(|info| info.name == NAME) {
+        let why = "a gateway is not used behind a gateway: name the servers themselves";
+        return Err(ErrorData::new(ErrorCode::INVALID_REQUEST, why, None));
+    }
+    Ok(())
 }
 
 #[expect(deprecated, reason = "clients of 2025-11-25 use them")]
@@ -87,13 +98,14 @@ impl ServerHandler for GatewayServer {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        if request.client_info.name == NAME {
-            let why = "a gateway is not used behind a gateway: name the servers themselves";
-            return Err(ErrorData::new(ErrorCode::INVALID_REQUEST, why, None));
-        }
         context.peer.set_peer_info(request.clone());
-        self.core(&context).await;
+        self.core(&context).await?;
         self.negotiate_initialize(&request)
+    }
+
+    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        refuse_gateways(&context)?;
+        Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), self.get_info()))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -107,7 +119,7 @@ impl ServerHandler for GatewayServer {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let ConnectedClient { core, session } = self.client(&context).await;
+        let ConnectedClient { core, session } = self.client(&context).await?;
         let (tools, unavailable) = core.offered(session).await;
         let listed = if core.gateway.offer.has_search {
             search::tools()
@@ -126,7 +138,7 @@ impl ServerHandler for GatewayServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let ConnectedClient { core, session } = self.client(&context).await;
+        let ConnectedClient { core, session } = self.client(&context).await?;
         let params = params_of(&request);
         let end = if core.gateway.offer.has_search {
             search::call(core, session, params, (&context, &self.reasons)).await?
@@ -144,7 +156,7 @@ impl ServerHandler for GatewayServer {
     }
 
     async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
-        let core = self.core(subscription.request_context()).await;
+        let core = self.core(subscription.request_context()).await?;
         core.tell_changes(subscription.request_context().peer.clone());
         core.under_way.tell_of_changes(&subscription).await;
         Ok(())
@@ -161,7 +173,7 @@ impl ServerHandler for GatewayServer {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let core = self.core(&context).await;
+        let core = self.core(&context).await?;
         read(json!({"resources": values(core.listed(ListKind::Resources).await)}))
     }
 
@@ -170,7 +182,7 @@ impl ServerHandler for GatewayServer {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let core = self.core(&context).await;
+        let core = self.core(&context).await?;
         read(json!({"resourceTemplates": values(core.listed(ListKind::Templates).await)}))
     }
 
@@ -179,7 +191,7 @@ impl ServerHandler for GatewayServer {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let core = self.core(&context).await;
+        let core = self.core(&context).await?;
         let server = core.server_of(&request.uri).await?;
         let result = core.pass(&server, "resources/read", params_of(request), &context).await?;
         answer::<ReadResourceResult, _>(result)
@@ -190,7 +202,7 @@ impl ServerHandler for GatewayServer {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let core = self.core(&context).await;
+        let core = self.core(&context).await?;
         let server = core.server_of(&request.uri).await?;
         core.pass(&server, "resources/subscribe", params_of(request), &context).await.map(drop)
     }
@@ -200,7 +212,7 @@ impl ServerHandler for GatewayServer {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let core = self.core(&context).await;
+        let core = self.core(&context).await?;
         let server = core.server_of(&request.uri).await?;
         core.pass(&server, "resources/unsubscribe", params_of(request), &context).await.map(drop)
     }
@@ -210,7 +222,7 @@ impl ServerHandler for GatewayServer {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let core = self.core(&context).await;
+        let core = self.core(&context).await?;
         let mut listed = core.listed(ListKind::Prompts).await;
         let names = shown_names(&core.gateway, &listed.items);
         for ((_, item), (_, shown)) in listed.items.iter_mut().zip(names) {
@@ -224,7 +236,7 @@ impl ServerHandler for GatewayServer {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let core = self.core(&context).await;
+        let core = self.core(&context).await?;
         let (server, name) = core.prompt(&request.name).await?;
         let mut params = params_of(request);
         params.insert("name".to_owned(), name.into());
@@ -237,7 +249,7 @@ impl ServerHandler for GatewayServer {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let core = self.core(&context).await;
+        let core = self.core(&context).await?;
         let mut params = params_of(request);
         let about = params.get("ref").cloned().unwrap_or_default();
         let server = match (about.get("name").and_then(Value::as_str), about.get("uri").and_then(Value::as_str)) {
@@ -258,7 +270,7 @@ impl ServerHandler for GatewayServer {
         request: SetLevelRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let core = self.core(&context).await;
+        let core = self.core(&context).await?;
         for server in core.gateway.servers.names().iter() {
             if let Err(error) = core.pass(server, "logging/setLevel", params_of(&request), &context).await {
                 tracing::debug!(%server, %error, "a server does not log");

@@ -26,7 +26,8 @@ impl ClientSession {
     pub(super) fn start(attached: AttachedClient) -> Arc<Self> {
         let AttachedClient { handle, deliveries, judge, settings, always } = attached;
         let gatekeeper = Gatekeeper::new(handle.clone(), judge, settings, None);
-        let session = Arc::new(Self { handle, gatekeeper, always, for_session: Mutex::default(), late: LateAnswers::default() });
+        let session =
+            Arc::new(Self { handle, gatekeeper, always, for_session: Mutex::default(), late: LateAnswers::default() });
         tokio::spawn(Arc::clone(&session).listen(deliveries));
         session
     }

@@ -14,7 +14,7 @@ use super::super::{log_at, paths};
 use super::serve::{attached, of_files, settings_of};
 use super::variable;
 use crate::agents::gateway::http::{self, OwnHeaders};
-use crate::agents::gateway::{Gateway, Offer, OfferedServers};
+use crate::agents::gateway::{Gateway, WantedOffer, OfferedServers};
 use crate::config::Paths;
 use crate::gate::bind_socket;
 use crate::upstream::auth::AuthFolder;
@@ -39,7 +39,7 @@ impl McpHost {
         let mut output = tokio::io::stdout();
         output.write_all(b"\n").await?;
         output.flush().await?;
-        let make = Box::new(move |token: &str, offer: Offer| gateway_of(&paths, token, offer));
+        let make = Box::new(move |token: &str, offer: WantedOffer| gateway_of(&paths, token, offer));
         http::serve(listener, make, OwnHeaders { client: MCP_CLIENT }, stop).await?;
         Ok(ExitCode::SUCCESS)
     }
@@ -53,9 +53,10 @@ async fn end_with_input(stop: CancellationToken) {
 }
 
 /// The servers of every folder: the user's, or those of the managed file.
-fn gateway_of(paths: &Paths, token: &str, offer: Offer) -> Gateway {
+fn gateway_of(paths: &Paths, token: &str, offer: WantedOffer) -> Gateway {
     let home = paths.user_home().map_or_else(|| PathBuf::from("/"), Path::to_owned);
-    let upstreams = Upstreams::new(home, Timeouts::read(&variable), TRIES).with_tokens(AuthFolder::new(&paths.state_dir));
+    let upstreams =
+        Upstreams::new(home, Timeouts::read(&variable), TRIES).with_tokens(AuthFolder::new(&paths.state_dir));
     let upstreams = match crate::gate::reach::this_program() {
         Ok(program) => upstreams.guarded_by(program),
         Err(_) => upstreams,

@@ -11,7 +11,7 @@ use super::super::{VERSION, log_at, paths, starting};
 use super::call::ready;
 use super::{configuration, new_upstreams, variable};
 use crate::agents::gateway::{
-    self, AlwaysAllowed, AttachClient, AttachedClient, Gateway, Offer, OfferedServers, ReadServers,
+    self, AlwaysAllowed, AttachClient, AttachedClient, Gateway, WantedOffer, OfferedServers, ReadServers,
 };
 use crate::config::{Config, Outside, Paths};
 use crate::gate::reach::Handed;
@@ -55,7 +55,7 @@ impl McpServe {
         let gateway = Gateway {
             servers: OfferedServers::following(&upstreams, read),
             upstreams,
-            offer: Offer { server: self.server, has_search: self.search },
+            offer: WantedOffer { server: self.server, has_search: self.search },
             lends_model: settings_of(&paths).mcp.sampling,
             attach: attach(paths, &folder),
         };
@@ -104,8 +104,7 @@ pub(super) fn of_files(
 
 /// The owner's settings. The gate may have read the file before it was broken: what cannot be read is as strict as can be.
 pub(super) fn settings_of(paths: &Paths) -> Config {
-    super::super::configuration(paths, None)
-        .unwrap_or_else(|_| Config { outside: Outside::All, ..Config::default() })
+    super::super::configuration(paths, None).unwrap_or_else(|_| Config { outside: Outside::All, ..Config::default() })
 }
 
 /// How a client in this folder comes to be a session.

@@ -95,7 +95,8 @@ pub(super) async fn pass(
     let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     let mut share = door.unfinished.share(Some(&permitted));
     let body = Limited::new(body, LARGEST_MESSAGE);
-    let body = collect(body, length.filter(|length| *length <= LARGEST_MESSAGE), &mut share, door.limits.idle_time).await;
+    let body =
+        collect(body, length.filter(|length| *length <= LARGEST_MESSAGE), &mut share, door.limits.idle_time).await;
     let body = body.map_err(|broken| broken.fault(LARGEST_MESSAGE))?;
     // A token that was revoked while the body came lets nobody in any more.
     if permitted.token.as_ref().is_some_and(|token| !door.credentials.still_counts(token)) {

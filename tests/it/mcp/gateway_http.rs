@@ -58,7 +58,8 @@ impl HttpClient {
     fn initialize(&self) {
         let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
             "clientInfo": {"name": "tester", "version": "1"}});
-        let answer = self.post(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})).expect(200);
+        let answer =
+            self.post(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params})).expect(200);
         *self.session.borrow_mut() = Some(answer.header("mcp-session-id").unwrap().to_owned());
         assert!(answer.text().contains("\"name\":\"portcullis\""), "{answer}");
         self.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).expect(202);
@@ -164,7 +165,10 @@ fn one_server_over_http_keeps_its_names_and_search_offers_three_tools() {
     assert!(names.contains(&"real__echo") && names.contains(&"fake__echo"), "{names:?}");
     assert!(!names.contains(&"real__get-env"), "a denied tool is not found: {names:?}");
     let described = search.call("describe_tool", &json!({"name": "real__echo"})).answer();
-    assert!(described["result"]["structuredContent"]["inputSchema"]["properties"]["message"].is_object(), "{described}");
+    assert!(
+        described["result"]["structuredContent"]["inputSchema"]["properties"]["message"].is_object(),
+        "{described}"
+    );
     let denied = search.call("call_tool", &json!({"name": "real__get-env", "arguments": {}})).answer();
     assert!(text(&denied).contains("mcp__real__get-env"), "{denied}");
     // The person, the rules and the log know the tool that is meant.
@@ -244,7 +248,9 @@ fn the_process_of_the_servers_ends_with_the_gate_and_is_started_again_when_it_is
     kill_process(Pid::from_raw(host.cast_signed()).unwrap(), Signal::KILL).unwrap();
     until("its servers went with it", || (!is_alive(server)).then_some(()));
     // The client is told that its session is gone, and begins another.
-    until("a new process", || (client.post(&json!({"jsonrpc": "2.0", "id": 7, "method": "ping"})).status == 404).then_some(()));
+    until("a new process", || {
+        (client.post(&json!({"jsonrpc": "2.0", "id": 7, "method": "ping"})).status == 404).then_some(())
+    });
     *client.session.borrow_mut() = None;
     client.initialize();
     client.tools();
@@ -257,7 +263,8 @@ fn the_process_of_the_servers_ends_with_the_gate_and_is_started_again_when_it_is
 #[track_caller]
 fn host_of(gate: u32) -> u32 {
     until("the host", || {
-        let hosts = children_of(gate).into_iter().find(|child| child.args.get(1..3) == Some(&["mcp".into(), "host".into()]));
+        let hosts =
+            children_of(gate).into_iter().find(|child| child.args.get(1..3) == Some(&["mcp".into(), "host".into()]));
         hosts.map(|host| host.pid)
     })
 }

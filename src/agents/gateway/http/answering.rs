@@ -24,9 +24,9 @@ const EVENTS: &str = "text/event-stream";
 
 /// Cancelled when the client no longer listens to the answer of its request, although it does not have all of it.
 #[derive(Clone, Debug, Default)]
-pub(in crate::agents::gateway) struct Listening(CancellationToken);
+pub(in crate::agents::gateway) struct AnswerListener(CancellationToken);
 
-impl Listening {
+impl AnswerListener {
     pub(in crate::agents::gateway) async fn gone(&self) {
         self.0.cancelled().await;
     }
@@ -40,7 +40,7 @@ impl Listening {
     }
 }
 
-type Answer = Response<BoxBody<Bytes, Infallible>>;
+type HandledResponse = Response<BoxBody<Bytes, Infallible>>;
 
 /// What goes with an answer until its last byte.
 pub(super) struct Timely {
@@ -53,7 +53,7 @@ pub(super) struct Timely {
 
 impl Timely {
     /// The answer; a stream for it where it takes its time.
-    pub(super) async fn answer(self, answering: BoxFuture<'static, Answer>) -> Response<AnswerBody> {
+    pub(super) async fn answer(self, answering: BoxFuture<'static, HandledResponse>) -> Response<AnswerBody> {
         // In this order, since what comes last is dropped first.
         let mut answering = answering;
         let with = self;
@@ -61,10 +61,10 @@ impl Timely {
         let part = match tokio::time::timeout(soon, &mut answering).await {
             Ok(answer) => {
                 let (head, body) = answer.into_parts();
-                let part = Part::Known { body, events: true };
+                let part = BodyPart::Known { body, events: true };
                 return Response::from_parts(head, AnswerBody { with, part, comments: None });
             }
-            Err(_) => Part::Awaited(answering),
+            Err(_) => BodyPart::Awaited(answering),
         };
         let mut comments = tokio::time::interval_at(Instant::now(), with.comment);
         comments.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
@@ -78,7 +78,7 @@ impl Timely {
 pub(super) fn refuse(status: StatusCode, text: &'static str) -> Response<AnswerBody> {
     let with = Timely { listening: None, _in_use: None, comment: Duration::MAX };
     let body = Full::new(Bytes::from_static(text.as_bytes())).boxed();
-    let mut response = Response::new(AnswerBody { with, part: Part::Known { body, events: true }, comments: None });
+    let mut response = Response::new(AnswerBody { with, part: BodyPart::Known { body, events: true }, comments: None });
     *response.status_mut() = status;
     response
 }
@@ -86,29 +86,35 @@ pub(super) fn refuse(status: StatusCode, text: &'static str) -> Response<AnswerB
 /// Fields are dropped in this order: `with` says that nobody listens, and then what was listened to goes.
 pub(super) struct AnswerBody {
     with: Timely,
-    part: Part,
+    part: BodyPart,
     /// While the answer is awaited.
     comments: Option<Interval>,
 }
 
-enum Part {
-    Awaited(BoxFuture<'static, Answer>),
+enum BodyPart {
+    Awaited(BoxFuture<'static, HandledResponse>),
     /// Its bytes as they are; else as one event.
-    Known { body: BoxBody<Bytes, Infallible>, events: bool },
+    Known {
+        body: BoxBody<Bytes, Infallible>,
+        events: bool,
+    },
 }
 
 impl Body for AnswerBody {
     type Data = Bytes;
     type Error = Infallible;
 
-    fn poll_frame(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = &mut *self;
-        if let Part::Awaited(answering) = &mut this.part {
+        if let BodyPart::Awaited(answering) = &mut this.part {
             match answering.as_mut().poll(context) {
                 Poll::Ready(answer) => {
                     let is_events = |kind: &HeaderValue| kind.as_bytes().starts_with(EVENTS.as_bytes());
                     let events = answer.headers().get(CONTENT_TYPE).is_some_and(is_events);
-                    this.part = Part::Known { body: answer.into_body(), events };
+                    this.part = BodyPart::Known { body: answer.into_body(), events };
                     this.comments = None;
                 }
                 Poll::Pending => {
@@ -118,11 +124,13 @@ impl Body for AnswerBody {
                 }
             }
         }
-        let Part::Known { body, events } = &mut this.part else { return Poll::Pending };
+        let BodyPart::Known { body, events } = &mut this.part else { return Poll::Pending };
         let frame = ready!(Pin::new(body).poll_frame(context));
         Poll::Ready(match frame {
             // One message as JSON, in one line.
-            Some(Ok(frame)) if !*events => Some(Ok(frame.map_data(|data| [b"data: ", &*data, b"\n\n"].concat().into()))),
+            Some(Ok(frame)) if !*events => {
+                Some(Ok(frame.map_data(|data| [b"data: ", &*data, b"\n\n"].concat().into())))
+            }
             // It ended by itself: whoever listened has all of it.
             None => {
                 drop(this.with.listening.take().map(DropGuard::disarm));
@@ -133,7 +141,7 @@ impl Body for AnswerBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.part, Part::Known { body, .. } if body.is_end_stream())
+        matches!(&self.part, BodyPart::Known { body, .. } if body.is_end_stream())
     }
 }
 
@@ -141,7 +149,7 @@ impl Body for AnswerBody {
 mod tests {
     use super::*;
 
-    fn timely(listening: &Listening) -> Timely {
+    fn timely(listening: &AnswerListener) -> Timely {
         Timely { listening: listening.leaving(), _in_use: None, comment: Duration::from_secs(15) }
     }
 
@@ -152,7 +160,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_waits_for_an_answer_has_a_stream_with_comments_and_then_the_answer() {
-        let listening = Listening::default();
+        let listening = AnswerListener::default();
         let answering = Box::pin(async {
             tokio::time::sleep(Duration::from_secs(40)).await;
             let mut answer = Response::new(Full::new(Bytes::from_static(b"{\"id\":1}")).boxed());
@@ -160,7 +168,10 @@ mod tests {
             answer
         });
         let response = timely(&listening).answer(answering).await;
-        assert_eq!((response.status(), &response.headers()[CONTENT_TYPE]), (StatusCode::OK, &HeaderValue::from_static(EVENTS)));
+        assert_eq!(
+            (response.status(), &response.headers()[CONTENT_TYPE]),
+            (StatusCode::OK, &HeaderValue::from_static(EVENTS))
+        );
         let mut body = response.into_body();
         let begun = Instant::now();
         for seconds in [0, 15, 30] {
@@ -175,13 +186,13 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn who_leaves_is_gone_before_what_waited_for_the_answer_is_dropped() {
-        struct Told(Listening, std::sync::Arc<std::sync::Mutex<Option<bool>>>);
+        struct Told(AnswerListener, std::sync::Arc<std::sync::Mutex<Option<bool>>>);
         impl Drop for Told {
             fn drop(&mut self) {
                 *self.1.lock().unwrap() = Some(self.0.is_gone());
             }
         }
-        let (listening, was_gone) = (Listening::default(), std::sync::Arc::default());
+        let (listening, was_gone) = (AnswerListener::default(), std::sync::Arc::default());
         let told = Told(listening.clone(), std::sync::Arc::clone(&was_gone));
         let answering = Box::pin(async move {
             let _told = told;

@@ -13,14 +13,14 @@ use tokio::time::Instant;
 
 use super::OwnHeaders;
 use crate::agents::gateway::core::GatewayCore;
-use crate::agents::gateway::{Gateway, Offer};
+use crate::agents::gateway::{Gateway, WantedOffer};
 use crate::locks::locked;
 
 /// What is known of a client without a session is kept so long after its last request.
 const IDLE: Duration = Duration::from_secs(600);
 
 /// Makes the gateway of a client that came with the token of this name, and wants this.
-pub(crate) type MakeGateway = Box<dyn Fn(&str, Offer) -> Gateway + Send + Sync>;
+pub(crate) type MakeGateway = Box<dyn Fn(&str, WantedOffer) -> Gateway + Send + Sync>;
 
 pub(super) struct StatelessClients {
     make: MakeGateway,
@@ -33,7 +33,7 @@ pub(super) struct StatelessClients {
 struct ClientKey {
     whose: String,
     client: String,
-    offer: Offer,
+    offer: WantedOffer,
 }
 
 struct KeptClient {
@@ -75,11 +75,12 @@ impl StatelessClients {
 }
 
 /// `/mcp` is everything, `/mcp/NAME` one server; `?search` offers three tools in place of all.
-fn wanted(uri: &Uri) -> Offer {
+fn wanted(uri: &Uri) -> WantedOffer {
     let server = uri.path().strip_prefix("/mcp/").filter(|name| !name.is_empty());
-    let decoded = server.map(|name| percent_decoded(name));
-    let has_search = uri.query().is_some_and(|query| query.split('&').any(|part| part == "search" || part == "search=true"));
-    Offer { server: decoded, has_search }
+    let decoded = server.map(percent_decoded);
+    let has_search =
+        uri.query().is_some_and(|query| query.split('&').any(|part| part == "search" || part == "search=true"));
+    WantedOffer { server: decoded, has_search }
 }
 
 fn percent_decoded(text: &str) -> String {
@@ -101,7 +102,7 @@ mod tests {
     #[test]
     fn the_address_says_what_is_wanted() {
         let wanted = |uri: &'static str| {
-            let Offer { server, has_search } = super::wanted(&Uri::from_static(uri));
+            let WantedOffer { server, has_search } = super::wanted(&Uri::from_static(uri));
             (server, has_search)
         };
         assert_eq!(wanted("/mcp"), (None, false));

@@ -24,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 use super::server::GatewayServer;
 use crate::agents::mcp_stdio::LONGEST_LINE;
 use crate::fixed;
-pub(super) use answering::Listening;
+pub(super) use answering::AnswerListener;
 use answering::{AnswerBody, Timely, refuse};
 pub(crate) use clients::MakeGateway;
 use clients::StatelessClients;
@@ -46,7 +46,7 @@ pub(crate) struct OwnHeaders {
 
 const SESSION: &str = "mcp-session-id";
 
-struct Host {
+struct GatewayHost {
     service: StreamableHttpService<GatewayServer, LocalSessionManager>,
     manager: Arc<LocalSessionManager>,
     clients: Arc<StatelessClients>,
@@ -61,7 +61,7 @@ pub(crate) async fn serve(
     headers: OwnHeaders,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let host = Arc::new(Host::new(make, headers, stop.child_token()));
+    let host = Arc::new(GatewayHost::new(make, headers, stop.child_token()));
     let mut sweep = tokio::time::interval(fixed::wait("MCP_SWEEP", SWEEP));
     loop {
         let stream = tokio::select! {
@@ -85,7 +85,7 @@ pub(crate) async fn serve(
     }
 }
 
-impl Host {
+impl GatewayHost {
     fn new(make: MakeGateway, headers: OwnHeaders, stop: CancellationToken) -> Self {
         let clients = Arc::new(StatelessClients::new(make, headers));
         let mut manager = LocalSessionManager::default();
@@ -125,7 +125,7 @@ impl Host {
             None => None,
         };
         let ends = session.filter(|_| request.method() == Method::DELETE);
-        let listening = Listening::default();
+        let listening = AnswerListener::default();
         request.extensions_mut().insert(listening.clone());
         let timely = Timely { listening: listening.leaving(), _in_use: in_use, comment: comment_time() };
         let host = Arc::clone(&self);

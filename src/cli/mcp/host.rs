@@ -14,7 +14,7 @@ use super::super::{log_at, paths};
 use super::serve::{attached, of_files, settings_of};
 use super::variable;
 use crate::agents::gateway::http::{self, OwnHeaders};
-use crate::agents::gateway::{Gateway, WantedOffer, OfferedServers};
+use crate::agents::gateway::{Gateway, OfferedServers, WantedOffer};
 use crate::config::Paths;
 use crate::gate::bind_socket;
 use crate::upstream::auth::AuthFolder;

@@ -11,7 +11,7 @@ use super::super::{VERSION, log_at, paths, starting};
 use super::call::ready;
 use super::{configuration, new_upstreams, variable};
 use crate::agents::gateway::{
-    self, AlwaysAllowed, AttachClient, AttachedClient, Gateway, WantedOffer, OfferedServers, ReadServers,
+    self, AlwaysAllowed, AttachClient, AttachedClient, Gateway, OfferedServers, ReadServers, WantedOffer,
 };
 use crate::config::{Config, Outside, Paths};
 use crate::gate::reach::Handed;

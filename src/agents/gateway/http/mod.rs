@@ -72,6 +72,12 @@ pub(crate) async fn serve(
             }
             () = stop.cancelled() => return Ok(()),
         };
+        // Only the gate, which started us, says whose token a request has.
+        let peer = stream.peer_cred().ok().and_then(|peer| peer.pid()?.try_into().ok());
+        if peer != Some(std::os::unix::process::parent_id()) {
+            tracing::warn!(?peer, "another process than the gate tried the socket");
+            continue;
+        }
         let host = Arc::clone(&host);
         tokio::spawn(async move {
             let service = service_fn(|request: Request<Incoming>| {

@@ -4,6 +4,7 @@ import { call, parse } from "./api.js";
 import { h, keep, moment, shown } from "./dom.js";
 import { code, drawInput, inputText } from "./input.js";
 import { ledToIt } from "./led.js";
+import { argumentForm, mcpTool } from "./mcp.js";
 import { button, row } from "./parts.js";
 import { drawPlan, drawQuestions } from "./questions.js";
 import { may, openAsks, state, why } from "./state.js";
@@ -198,19 +199,21 @@ function answers(ask, answer, risky, changedMind) {
 /** The box in which what runs is written anew. What was confirmed is what stood there: a change takes that back. */
 function editInput(ask, answer, close, changedMind) {
   const isCommand = ask.tool === "Bash" && typeof ask.input.command === "string";
+  const form = !isCommand && mcpTool(ask.tool) && Object.keys(ask.input).length > 0 && argumentForm(ask.input, () => changedMind());
   const text = isCommand ? ask.input.command : JSON.stringify(ask.input, null, 2);
   const editor = h("textarea", { rows: "6", class: "code", spellcheck: "false", "aria-label": t("edit"), value: text, oninput: () => changedMind() });
   const wrong = h("p", { class: "warning", role: "alert" });
   const send = () => {
     try {
-      const input = isCommand ? { ...ask.input, command: editor.value } : parse(editor.value);
-      wrong.textContent = editor.value.trim() ? "" : t("nothingToRun");
+      const input = form ? form.read() : isCommand ? { ...ask.input, command: editor.value } : parse(editor.value);
+      wrong.textContent = form || editor.value.trim() ? "" : t("nothingToRun");
       if (!wrong.textContent) answer({ behavior: "allow", input });
     } catch {
       wrong.textContent = t("badJson");
     }
   };
-  return { box: editor, parts: [h("p", { class: "hint" }, t("editHow")), editor, wrong, row(button("allow", "primary", send), button("cancel", "quiet", close))] };
+  const box = form ? form.element.querySelector("textarea") : editor;
+  return { box, parts: [h("p", { class: "hint" }, t("editHow")), form ? form.element : editor, wrong, row(button("allow", "primary", send), button("cancel", "quiet", close))] };
 }
 
 async function send(ask, verdict, notice) {

@@ -5,6 +5,7 @@ mod answers;
 mod approve;
 mod call;
 mod change;
+pub(super) mod channels;
 mod forget;
 mod host;
 mod list;
@@ -130,7 +131,7 @@ impl Mcp {
             McpCommand::Tools(offers) => offers.run(ListKind::Tools).await,
             McpCommand::Resources(offers) => offers.run(ListKind::Resources).await,
             McpCommand::Prompts(offers) => offers.run(ListKind::Prompts).await,
-            McpCommand::Call(call) => call.run().await,
+            McpCommand::Call(call) => Box::pin(call.run()).await,
             McpCommand::Serve(serve) => serve.run().await,
             McpCommand::Host(host) => host.run().await,
             McpCommand::Login(login) => login.run().await,

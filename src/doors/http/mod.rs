@@ -13,6 +13,7 @@ mod devices;
 mod files;
 #[cfg(test)]
 mod fuzz;
+mod gateway;
 mod guard;
 mod history;
 mod hooks;
@@ -59,11 +60,12 @@ use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 pub(crate) use credentials::Credentials;
+pub(crate) use gateway::{McpConnect, McpPassage};
 pub(crate) use guard::PublicOrigin;
 pub(crate) use history::TranscriptReader;
 pub(crate) use hooks::{HookHandler, HookResponse};
 pub(crate) use inspect::Inspector;
-pub(crate) use mcp::{McpConnect, McpPassage};
+pub(crate) use mcp::McpLooks;
 pub(crate) use start::{NewProcess, Starter};
 
 use crate::files::FileStore;
@@ -102,7 +104,7 @@ pub(crate) struct Door {
     pub(crate) starter: Starter,
     /// None where hooks may not be posted.
     pub(crate) hooks: Option<HookHandler>,
-    mcp: Arc<McpPassage>,
+    gateway: Arc<McpPassage>,
     pub(crate) transcripts: Arc<TranscriptReader>,
     pub(crate) files: FileStore,
     /// Places for uploads, each of which is in memory for a moment.
@@ -113,6 +115,7 @@ pub(crate) struct Door {
     /// Where browsers elsewhere find the gate; none where they do not.
     pub(crate) public: Option<PublicOrigin>,
     inspector: Inspector,
+    mcp: McpLooks,
     /// How long a prompt waits before someone who does not look is told.
     notify_after: Duration,
     /// None where nothing is pushed: without an https address that browsers find the gate at.
@@ -139,11 +142,12 @@ pub(crate) struct Parts {
     pub(crate) make_token: fn() -> Option<String>,
     pub(crate) starter: Starter,
     pub(crate) hooks: Option<HookHandler>,
-    pub(crate) mcp: McpConnect,
+    pub(crate) gateway: McpConnect,
     pub(crate) transcripts: Arc<TranscriptReader>,
     pub(crate) files: FileStore,
     pub(crate) public: Option<PublicOrigin>,
     pub(crate) inspector: Inspector,
+    pub(crate) mcp: McpLooks,
     pub(crate) notify_after: Duration,
     pub(crate) push: Option<PushService>,
 }
@@ -151,7 +155,8 @@ pub(crate) struct Parts {
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
         let Parts { hub, link, credentials, limits, status, notify, stop, make_token, .. } = parts;
-        let Parts { starter, hooks, mcp, public, inspector, notify_after, transcripts, files, push, .. } = parts;
+        let Parts { starter, hooks, gateway, public, inspector, mcp, notify_after, transcripts, files, push, .. } =
+            parts;
         Arc::new(Self {
             links: devices::OpenLinks::default(),
             counters: metrics::Counters::default(),
@@ -171,13 +176,14 @@ impl Door {
             make_token,
             starter,
             hooks,
-            mcp: McpPassage::new(mcp),
+            gateway: McpPassage::new(gateway),
             transcripts,
             files,
             uploads: seats::Seats::new(files::MOST_UPLOADS),
             call_memory: call_memory::CallMemory::new(),
             public,
             inspector,
+            mcp,
             notify_after,
             push,
         })

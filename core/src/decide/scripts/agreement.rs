@@ -186,3 +186,18 @@ fn of_several_who_allow_a_plan_none_chooses_the_mode_alone() {
         "#]],
     );
 }
+
+#[test]
+fn the_yes_of_someone_who_was_shown_out_counts_no_more() {
+    check(
+        "0 attach 1 api
+         1 role ann reviewer owner
+         2 ask 1 1 abcde quorum=2
+         3 allow 1 ann
+         4 remove ann owner
+         5 allow 1 bob
+         6 role cat reviewer owner
+         7 allow 1 cat",
+        &expect![[r#""#]],
+    );
+}

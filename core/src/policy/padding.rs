@@ -4,8 +4,14 @@ use super::table::{call, rules, ruling};
 use super::*;
 
 /// What a line is filled up with, again and again.
-const FILLINGS: [&str; 42] = [
+const FILLINGS: [&str; 48] = [
     "a=(",
+    "a=($(",
+    "a=(\"$(",
+    "a=(<(",
+    "a=(`",
+    "a=(${b:-$(",
+    "a[=(",
     "a+=(",
     "a=(b ",
     "$(",
@@ -75,6 +81,12 @@ fn lists_in_lists_are_unreadable_and_cost_no_more_than_their_length() {
         let asked = ruling(Mode::BypassPermissions, &rules, without);
         assert!(matches!(asked.mandatory_asks[..], [MandatoryAsk::Unreadable(_), ..]), "{asked:?}");
     }
+    // Bash refuses the first line and runs the second.
+    for line in ["Bash a=(b=(c))\nrm -f x", "Bash a=(b=(\"c\") d)\necho\nrm -f x"] {
+        assert_eq!(ruling(Mode::Default, &rules, call(line)).decision, Decision::Deny, "{line}");
+    }
+    let closed = format!("Bash rm -f x\n{}ls{}", "a=($(".repeat(24), "))".repeat(24));
+    assert_eq!(ruling(Mode::Default, &rules, call(&closed)).decision, Decision::Deny);
     let one = ruling(Mode::Default, &rules, call("Bash a=(x y); echo ${a[0]}"));
     assert!(!one.mandatory_asks.iter().any(|ask| matches!(ask, MandatoryAsk::Unreadable(_))), "{one:?}");
 }

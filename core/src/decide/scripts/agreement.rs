@@ -220,6 +220,7 @@ fn the_yes_of_someone_who_was_shown_out_counts_no_more() {
               + ann removed by root
               > done
               > publish people
+              > publish ask 1
             5 allow 1 bob
               + ask 1 allowed by bob over http, more must
               > counted for abcde, 1 missing

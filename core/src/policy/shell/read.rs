@@ -40,6 +40,7 @@ fn read_in(text: &str, depth: usize, in_list: bool, script: &mut Script) {
         wanting: false,
         has_case: false,
         in_list,
+        list_ends: 0,
     };
     reader.run();
 }
@@ -62,6 +63,8 @@ struct ShellReader<'script> {
     has_case: bool,
     /// These are the elements of a list.
     in_list: bool,
+    /// Where the last list ends.
+    list_ends: usize,
 }
 
 impl ShellReader<'_> {
@@ -78,6 +81,13 @@ impl ShellReader<'_> {
         }
         if !self.heredocs.is_empty() {
             self.unreadable("a here-document has no end");
+        }
+    }
+
+    /// Reads a text that stands within this one. What stands in a list is read as a command as well, and there.
+    fn read_inside(&mut self, text: &str) {
+        if !self.in_list {
+            read(text, self.depth + 1, self.script);
         }
     }
 

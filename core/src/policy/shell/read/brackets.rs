@@ -27,7 +27,7 @@ impl ShellReader<'_> {
         self.at += 1;
         // In `${x:-$(y)}` only y is a command; in `$(y)` all of it.
         if opens == '(' || inside.contains(['`', '(']) {
-            read(&inside, self.depth + 1, self.script);
+            self.read_inside(&inside);
         }
         inside
     }

@@ -3,8 +3,6 @@
 use super::super::{Joint, Script, ShellCommand, ShellWord};
 use super::{ShellReader, assignment, read_in};
 
-const LIST_IN_LIST: &str = "it has a list in a list";
-
 impl ShellReader<'_> {
     /// Takes in the elements of `NAME=(…)` as values of the name, and says whether it is one. They are read as a command as
     /// well.
@@ -13,20 +11,19 @@ impl ShellReader<'_> {
         let raw: String = self.chars[*from..self.at].iter().collect();
         let name = assignment(&ShellWord { raw, ..word.clone() }).filter(|(_, value)| value.text.is_empty());
         let Some((name, _)) = name else { return false };
-        // There are no lists in lists: a shell refuses the whole line. Who read on would read each level twice.
-        if self.in_list {
-            return self.list_in_list();
+        // There are no lists in lists: a shell refuses such a line, and goes on with the next.
+        if self.in_list || self.at < self.list_ends {
+            self.unreadable("it has a list in a list");
+            return true;
         }
         let here = self.at;
         self.at += 1;
         self.pass_brackets('(', ')', 0);
         let inside: String = self.chars[here + 1..self.at.min(self.chars.len())].iter().collect();
+        self.list_ends = self.at;
         self.at = here;
         let mut elements = Script::default();
         read_in(&inside, 0, true, &mut elements);
-        if elements.doubts.contains(LIST_IN_LIST) {
-            return self.list_in_list();
-        }
         let own = elements.commands.into_iter().filter(|command| !command.is_nested);
         let words =
             own.flat_map(|command| command.assignments.into_iter().map(|(_, value)| value).chain(command.words));
@@ -46,13 +43,6 @@ impl ShellReader<'_> {
             self.word = None;
             self.script.commands.push(ShellCommand { assignments, ..ShellCommand::new(Joint::Start, self.depth > 0) });
         }
-        true
-    }
-
-    /// Nothing behind it is read.
-    fn list_in_list(&mut self) -> bool {
-        self.unreadable(LIST_IN_LIST);
-        self.at = self.chars.len();
         true
     }
 }

@@ -207,7 +207,7 @@ impl ShellReader<'_> {
         }
         self.at += 1;
         self.printed(&inside);
-        read(&inside, self.depth + 1, self.script);
+        self.read_inside(&inside);
     }
 
     /// Adds what a command prints. A new file of `mktemp` has no name that anybody has given to another one.

@@ -147,7 +147,7 @@ impl ShellReader<'_> {
             }
             if !as_it_stands && body.contains(['`', '$']) {
                 // In double quotes the same things happen as in such a text.
-                read(&format!(": \"{}\"", body.replace('"', "")), self.depth + 1, self.script);
+                self.read_inside(&format!(": \"{}\"", body.replace('"', "")));
             }
             if let Some(text) = self.script.texts.get_mut(place) {
                 *text = if as_it_stands { body } else { without_escapes(&body) };

@@ -202,14 +202,18 @@ impl Check {
             let trusted = rules.decide_if_trusted(*mode, &around, tools::call(&self.tool, &input));
             // A project's rules let nothing pass after text from outside, trusted or not.
             let trusted = trusted.filter(|_| self.outside.is_none());
+            let left = if ruling.is_left_to_client(*mode) { LEFT_TO_CLIENT } else { "" };
             say(&if self.json {
                 let mut shown = self.in_json(*mode, &ruling);
+                if !left.is_empty() {
+                    shown["left_to_client"] = json!(true);
+                }
                 shown["if_trusted"] = trusted.as_ref().map_or(Value::Null, in_json);
                 shown["not_looked_at"] = json!(["claude_settings"]);
                 format!("{shown}\n")
             } else {
                 let ruling = in_words(&ruling) + &trusted.as_ref().map(if_trusted).unwrap_or_default();
-                self.in_mode(*mode) + &ruling + NOT_LOOKED_AT
+                self.in_mode(*mode) + &ruling + left + NOT_LOOKED_AT
             });
         }
         Ok(())
@@ -298,6 +302,9 @@ fn is_json_object(text: &str) -> bool {
 fn is_needed(field: &str) -> bool {
     matches!(field, "command" | "file_path" | "notebook_path" | "url")
 }
+
+/// In mode auto.
+const LEFT_TO_CLIENT: &str = "no rule asks: in auto mode Claude Code's own check decides, and perhaps asks nobody\n";
 
 /// A call that passes here may still be asked for or denied there, and the other way round.
 const NOT_LOOKED_AT: &str = "not looked at: the permission rules in Claude Code's own settings\n";

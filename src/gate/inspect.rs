@@ -73,7 +73,8 @@ fn check(paths: &Paths, new: &NewCheck) -> Result<RulingView, Fault> {
     let ruling = rules.decide(mode, &around, tools::call(&new.tool, &input));
     let trusted = rules.decide_if_trusted(mode, &around, tools::call(&new.tool, &input));
     let not_looked_at = vec!["claude_settings".to_owned()];
-    Ok(RulingView { not_looked_at, ..RulingView::of(&ruling, trusted.as_ref()) })
+    let left_to_client = ruling.is_left_to_client(mode);
+    Ok(RulingView { left_to_client, not_looked_at, ..RulingView::of(&ruling, trusted.as_ref()) })
 }
 
 fn chain(journal: &Path) -> Result<ChainView, Fault> {

@@ -20,8 +20,9 @@ export class Refused extends Error {
 
 const headers = (more) => (key.get() ? { ...more, Authorization: `Bearer ${key.get()}` } : { ...more });
 
-export async function call(method, path, body, { signal, keepalive } = {}) {
-  const request = { method, headers: headers({ Accept: "application/json" }), signal, keepalive, cache: "no-store" };
+export async function call(method, path, body, { signal, keepalive, idempotencyKey } = {}) {
+  const said = { Accept: "application/json", ...(idempotencyKey && { "Idempotency-Key": idempotencyKey }) };
+  const request = { method, headers: headers(said), signal, keepalive, cache: "no-store" };
   if (body !== undefined) {
     request.headers["Content-Type"] = "application/json";
     request.body = JSON.stringify(body);
@@ -29,9 +30,16 @@ export async function call(method, path, body, { signal, keepalive } = {}) {
   return answerOf(await fetch(path, request));
 }
 
+/** Numbers that this language cannot hold stay as they were written: what a tool is given is shown, and sent back, as it is. */
+const exactly = (_, value, context) => (typeof value === "number" && context && String(value) !== context.source ? JSON.rawJSON(context.source) : value);
+export const parse = (text) => JSON.parse(text, JSON.rawJSON && exactly);
+
+/** The gate itself says that the key does not count. A proxy before it may want to be logged in to, which is another thing. */
+export const isUnlinked = (error) => error instanceof Refused && error.status === 401 && Number.isInteger(error.number);
+
 async function answerOf(response) {
   const text = await response.text();
-  const answer = text && response.headers.get("Content-Type")?.startsWith("application/json") ? JSON.parse(text) : text;
+  const answer = text && response.headers.get("Content-Type")?.startsWith("application/json") ? parse(text) : text;
   if (!response.ok) {
     // A proxy on the way answers with a page of its own, which is nothing to read here.
     const isPage = typeof answer === "string" && /^\s*</.test(answer);
@@ -61,17 +69,21 @@ export async function follow(path, tell, isOpen, signal, final = FINAL) {
     heard();
     try {
       const response = await fetch(path(), { headers: headers(), signal: AbortSignal.any([signal, attempt.signal]), cache: "no-store" });
-      if (final.includes(response.status)) throw new Refused(response.status, await response.text());
+      if (final.includes(response.status)) await answerOf(response).catch((error) => {
+        if (response.status !== 401 || isUnlinked(error)) throw error;
+      });
       if (response.ok) {
         failures = 0;
         tell({ restart: true });
-        await lines(response.body, (line) => line.startsWith("data: ") && tell(JSON.parse(line.slice(6))), () => isOpen(true), heard);
+        await lines(response.body, (line) => line.startsWith("data: ") && tell(parse(line.slice(6))), () => isOpen(true), heard);
       }
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof Refused) throw error;
     } finally {
       clearTimeout(silence);
+      // What is left unread would keep its connection.
+      attempt.abort();
     }
     isOpen(false);
     await pause(Math.min(500 * 2 ** failures, 8000), signal);
@@ -121,8 +133,10 @@ async function lines(body, line, begun, heard) {
 
 function pause(milliseconds, signal) {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener("abort", () => (clearTimeout(timer), resolve()), { once: true });
-    window.addEventListener("online", () => (clearTimeout(timer), resolve()), { once: true });
+    const over = new AbortController();
+    const done = () => (clearTimeout(timer), over.abort(), resolve());
+    const timer = setTimeout(done, milliseconds);
+    signal.addEventListener("abort", done, { once: true, signal: over.signal });
+    window.addEventListener("online", done, { once: true, signal: over.signal });
   });
 }

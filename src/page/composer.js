@@ -1,6 +1,6 @@
 // The box in which someone writes to a session, with files to go along, and when it will be read.
 
-import { call, upload } from "./api.js";
+import { Refused, call, upload } from "./api.js";
 import { h, shown } from "./dom.js";
 import { button, row } from "./parts.js";
 import { size } from "./said.js";
@@ -39,27 +39,42 @@ export function composer(id, sent, orders) {
   const send = async () => {
     const message = text.value.trim();
     if (!message && files.length === 0) return;
+    // What is written meanwhile is another message.
+    const going = files;
+    put("", []);
     sending.disabled = true;
-    notice.textContent = files.length ? t("uploading") : "";
+    notice.textContent = going.length ? t("uploading") : "";
     try {
       const ids = [];
-      for (const file of files) ids.push((await upload(file)).id);
-      await call("POST", "/api/v1/events", { text: message, session: id, ...(ids.length && { files: ids }) });
-      text.value = "";
-      files = [];
-      drafts.delete(id);
-      drawChips();
+      for (const file of going) ids.push((await upload(file)).id);
+      // Said twice because the first answer was lost, it is still one message.
+      unsure = unsure?.message === message ? unsure : { message, key: crypto.randomUUID?.() };
+      await call("POST", "/api/v1/events", { text: message, session: id, ...(ids.length && { files: ids }) }, { idempotencyKey: ids.length ? undefined : unsure.key });
+      unsure = undefined;
       notice.textContent = "";
       sent();
     } catch (error) {
+      if (error instanceof Refused) unsure = undefined;
+      put([message, text.value].filter(Boolean).join("\n"), [...going, ...files]);
       notice.textContent = why(error);
     }
     sending.disabled = false;
     text.focus();
   };
+  /** The message of which it is not known whether it arrived. */
+  let unsure;
+  const put = (words, attached) => {
+    text.value = words;
+    files = attached;
+    if (words) drafts.set(id, words);
+    else drafts.delete(id);
+    drawChips();
+  };
   const sending = button("send", "primary", send);
   text.addEventListener("input", () => drafts.set(id, text.value));
   text.addEventListener("keydown", (event) => {
+    // Out of the box, where a letter answers the first prompt.
+    if (event.key === "Escape" && !event.isComposing) text.blur();
     // Enter that ends a word of an input method is no Enter.
     if (event.key !== "Enter" || event.isComposing || event.keyCode === 229) return;
     if (!event.metaKey && !event.ctrlKey && (event.shiftKey || !entersBySend())) return;
@@ -77,12 +92,12 @@ export function composer(id, sent, orders) {
   const draw = () => {
     const session = state.sessions.get(id);
     const what = session && standing(session);
-    const isOver = state.isReady && (!session || (what === "ended" && !successor(id)));
+    const isOver = state.isReady && what === "ended" && !successor(id);
     writing.hidden = isOver;
     interrupt.hidden = !(["working", "waiting"].includes(what) && session.driven && may("review"));
     over.hidden = !isOver;
-    over.textContent = t(session ? "endedHow" : "unknownHow");
-    const reads = { working: "readNext", waiting: "readNext", paused: session?.activity === "working" ? "readNext" : "readNow", ended: "readEnded", away: "readLater" };
+    over.textContent = t("endedHow");
+    const reads = { working: "readNext", waiting: "readNext", paused: "readPaused", ended: "readEnded", away: "readLater" };
     when.textContent = session ? [t(reads[what] ?? "readNow"), entersBySend() && t("enterSends")].filter(Boolean).join(" ") : "";
   };
   return { element, draw };

@@ -5,7 +5,7 @@ import { call } from "./api.js";
 import { h, keep } from "./dom.js";
 import { followEnd } from "./ending.js";
 import { button } from "./parts.js";
-import { drawItem, revision } from "./said.js";
+import { drawItem, noteOrder, revision } from "./said.js";
 import { addSaid, changed, may, noteCall, state } from "./state.js";
 import { Stream } from "./stream.js";
 import { currentLanguage, t } from "./words.js";
@@ -72,10 +72,12 @@ export function conversation(id) {
     const start = Math.max(0, stop - WINDOW);
     up.hidden = start === 0 && !stream.older;
     down.hidden = stop === all.length;
+    noteOrder(all.slice(start));
     const wanted = all.slice(start, stop).map((item) => [item.key, revision(item), (before) => drawItem(item, before)]);
     const nothing = stream.isReading || !stream.isCaughtUp ? "loading" : "nothingSaid";
     keep(list, wanted.length ? wanted : [["nothing", nothing + currentLanguage(), () => h("li", { class: "hint" }, t(nothing))]]);
-    ending.changed(all.length, end === undefined);
+    const last = all.at(-1);
+    ending.changed(`${last?.key} ${last?.text?.length}`, end === undefined);
     fetchMissing(id, asked, all.slice(start, stop));
   }
   /** Draws another part, and keeps what was looked at in its place. */
@@ -145,8 +147,14 @@ async function fetchMissing(id, asked, items) {
   const missing = items.filter((item) => item.kind === "event" && item.text === undefined && !asked.has(item.id));
   missing.forEach((item) => asked.add(item.id));
   await Promise.all(missing.map(async (item) => {
-    const event = await call("GET", `/api/v1/events/${item.id}`).catch(() => undefined);
-    addSaid(id, item.kind, { ...item, ...event, text: event?.text ?? t("erased") });
+    try {
+      const event = await call("GET", `/api/v1/events/${item.id}`);
+      addSaid(id, item.kind, { ...item, ...event, text: event.text ?? t("erased") });
+    } catch (error) {
+      // One that could not be asked for is asked for again.
+      if (error.status === 404) addSaid(id, item.kind, { ...item, text: t("erased") });
+      else asked.delete(item.id);
+    }
   }));
   if (missing.length) changed();
 }

@@ -2,11 +2,11 @@
 
 import { call, key } from "./api.js";
 import { h, keep, moment, shown } from "./dom.js";
-import { askToNotify, canNotify, wantsNotify } from "./notify.js";
+import { askToNotify, canNotify, stopNotify, wantsNotify } from "./notify.js";
 import { button, field, row } from "./parts.js";
-import { canPush, isPushed, keepKey, subscribe } from "./push.js";
+import { canPush, isPushed, keepKey, subscribe, unsubscribe } from "./push.js";
 import { may, state, why } from "./state.js";
-import { currentLanguage, setLanguage, t } from "./words.js";
+import { currentLanguage, locale, setLanguage, t } from "./words.js";
 
 export function devicesView(redraw) {
   const list = h("ul", { class: "devices" });
@@ -22,7 +22,7 @@ export function devicesView(redraw) {
     }
   };
   const revoke = async (device) => {
-    if (!confirm(t("reallyRevoke"))) return;
+    if (!confirm(t(device.id === state.me?.device ? "reallyRevokeHere" : "reallyRevoke", { name: shown(device.name) }))) return;
     try {
       await call("DELETE", `/api/v1/devices/${device.id}`);
     } catch (error) {
@@ -32,7 +32,7 @@ export function devicesView(redraw) {
   };
   const item = (device) => h("li", { class: "card" },
     h("strong", null, shown(device.name)), device.id === state.me?.device && ` (${t("thisDevice")})`,
-    h("p", { class: "small" }, `${t("rights")} ${device.rights.map((right) => t(`right_${right}`)).join(", ")} · ${t("linkedSince")} `, moment(device.since, currentLanguage())),
+    h("p", { class: "small" }, `${t("rights")} ${device.rights.map((right) => t(`right_${right}`)).join(t("comma"))} · ${t("linkedSince")} `, moment(device.since, locale())),
     button("revoke", "quiet", () => revoke(device)));
   const language = h("select", { "aria-label": t("language"), onchange: () => (setLanguage(language.value), redraw()) },
     [["en", "English"], ["zh-CN", "中文"]].map(([value, name]) => h("option", { value, selected: value === currentLanguage() }, name)));
@@ -44,19 +44,29 @@ export function devicesView(redraw) {
   };
   const notify = async () => {
     await askToNotify();
-    // Where the gate does not push, the page still tells while it is open.
-    if (state.me?.pushes && wantsNotify() && canPush()) await subscribe().catch(() => {});
-    redraw();
+    // Where the gate does not push, or the browser cannot be, the page still tells while it is open.
+    if (state.me?.pushes && wantsNotify() && canPush()) subscribe().catch(() => {});
+    draw();
   };
+  const noNotify = async () => {
+    stopNotify();
+    await unsubscribe().catch((error) => (said.textContent = why(error)));
+    draw();
+  };
+  const said = h("p", { class: "notice", role: "status" });
+  const telling = h("div");
+  const tells = () => (!canNotify() ? "cannotNotify" : !wantsNotify() ? "notNotified" : isPushed ? "notifiedAlways" : "notified");
+  const drawTelling = () => h("div", null,
+    h("p", { class: "hint" }, t(tells())),
+    row(canNotify() && (wantsNotify() ? button("noNotify", "quiet", noNotify) : button("notify", "quiet", notify)), button("forget", "quiet", forget)));
   const element = h("section", { class: "form" },
-    may("admin") && [h("h1", null, t("devices")), notice, list],
-    h("h2", null, t("settings")), field("language", language),
-    h("p", { class: "hint" }, t(wantsNotify() ? "notified" : canNotify() ? "notNotified" : "cannotNotify")),
-    row(canNotify() && !wantsNotify() && button("notify", "quiet", notify), button("forget", "quiet", forget)));
+    may("admin") && [h("h1", null, t("devices")), notice, list, h("p", { class: "hint small" }, t("anotherDevice"))],
+    h(may("admin") ? "h2" : "h1", null, t("settings")), field("language", language), telling, said);
   let told = state.people;
   function draw() {
     if (told !== state.people) load();
     told = state.people;
+    keep(telling, [["telling", tells() + currentLanguage(), drawTelling]]);
     keep(list, devices.map((device) => [device.id, currentLanguage(), () => item(device)]));
   }
   load();

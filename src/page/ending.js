@@ -13,8 +13,8 @@ export function followEnd(element, { toNewest, scrolled }) {
   let follows = true;
   let last = scrollY; // where the page was scrolled to when it was last looked at
   let told = scrollY; // and when `scrolled` was last told
-  let seen = 0; // how many items there were when the reader was last at the end
-  let count = 0;
+  let seen = ""; // what was the newest when the reader was last at the end
+  let newest = "";
   let showsNewest = true;
   const begun = new Set(); // tall prompts whose head was shown
   /** The first open prompt, where not all of it fits between the head and the box to write in. */
@@ -22,15 +22,18 @@ export function followEnd(element, { toNewest, scrolled }) {
     const card = element.parentElement?.querySelector(".prompt");
     if (!card) return undefined;
     const { from, to } = sight();
-    return card.offsetHeight > to - from ? card : undefined;
+    if (card.offsetHeight > to - from) return card;
+    // What was seen whole, and grows by what its reader opens in it, does not go back to its head.
+    begun.add(card.dataset.code);
+    return undefined;
   };
   const isNear = (pixels) => scrollY + innerHeight >= document.documentElement.scrollHeight - pixels;
   const jump = h("button", { type: "button", class: "jump", hidden: true, "data-action": "jump", onclick: () => toEnd() });
 
   const draw = () => {
-    if (follows) seen = count;
+    if (follows) seen = newest;
     jump.hidden = follows;
-    jump.textContent = `↓ ${t(count > seen ? "newBelow" : "toNewest")}`;
+    jump.textContent = `↓ ${t(newest === seen ? "toNewest" : "newBelow")}`;
   };
   const look = () => {
     // What shrinks or grows moves the page as well, but not away from its end.
@@ -73,7 +76,8 @@ export function followEnd(element, { toNewest, scrolled }) {
   addEventListener("scroll", onScroll, { passive: true });
   return {
     jump, stick, toEnd, isNear,
-    changed: (items, isNewest) => ((count = items), (showsNewest = isNewest), stick()),
+    /** `last` names what is the newest now. */
+    changed: (last, isNewest) => ((newest = last), (showsNewest = isNewest), stick()),
     moved: () => (last = told = scrollY),
     leave: () => (follows = false),
     stop: () => (sizes.disconnect(), removeEventListener("scroll", onScroll)),

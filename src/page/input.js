@@ -27,8 +27,14 @@ const SAID = ["description"];
 /** The fields that are not drawn yet: one of them may turn the meaning of the rest. What is off, or not there, turns nothing. */
 function others(input, fields) {
   const left = Object.entries(input).filter(([name, value]) => ![...fields, ...SAID].includes(name) && value !== false && value !== null);
-  return left.length > 0 && h("dl", { class: "facts others" }, left.map(([name, value]) => [h("dt", null, shown(name)), h("dd", null, shown(text(value)))]));
+  if (left.length > MOST_PARTS) return code(Object.fromEntries(left));
+  return left.length > 0 && h("dl", { class: "facts others given" }, left.map(([name, value]) => [h("dt", null, shown(name)), h("dd", null, shown(text(value)))]));
 }
+
+/** Edits of one call, and fields, that are drawn one by one; more are shown as one text. */
+const MOST_PARTS = 50;
+/** Lines of one box. What is behind them is counted, and takes a second step to be allowed. */
+const MOST_LINES = 5000;
 
 const edited = (edit) => lines(diff(text(edit.old_string), text(edit.new_string)));
 
@@ -37,7 +43,7 @@ const DRAWN = {
   Bash: (input) => ({ drawn: code(input.command), fields: ["command"] }),
   Edit: (input) => ({ drawn: [path(input.file_path), edited(input)], fields: ["file_path", "old_string", "new_string"] }),
   MultiEdit: (input) => ({
-    drawn: [path(input.file_path), input.edits.map((edit) => [edited(edit), others(edit, ["old_string", "new_string"])])],
+    drawn: [path(input.file_path), input.edits.length > MOST_PARTS ? code(input.edits) : input.edits.map((edit) => [edited(edit), others(edit, ["old_string", "new_string"])])],
     fields: ["file_path", "edits"],
   }),
   Write: (input) => ({ drawn: [path(input.file_path), lines(diff("", text(input.content)))], fields: ["file_path", "content"] }),
@@ -46,17 +52,24 @@ const DRAWN = {
     return { drawn: [path(input.notebook_path), adds && lines(diff("", text(input.new_source)))], fields: ["notebook_path", ...(adds ? ["new_source"] : [])] };
   },
   Read: (input) => ({ drawn: path(input.file_path), fields: ["file_path"] }),
-  WebFetch: (input) => ({ drawn: [path(input.url), input.prompt && h("p", null, shown(text(input.prompt)))], fields: ["url", "prompt"] }),
+  WebFetch: (input) => ({ drawn: [path(input.url), input.prompt && h("p", { class: "plain given" }, shown(text(input.prompt)))], fields: ["url", "prompt"] }),
 };
 
 const text = (value) => (typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value, null, 2));
-const path = (value) => h("p", { class: "path" }, shown(text(value)));
-export const code = (value) => h("pre", { class: "code", tabindex: "0" }, shown(text(value)));
+const path = (value) => h("p", { class: "path plain given" }, shown(text(value)));
+
+/** `data-left` says how many lines are not drawn. */
+const box = (kind, drawn, left) => h("pre", { class: kind, tabindex: "0", "data-left": left > 0 && String(left) }, drawn);
+
+export function code(value) {
+  const whole = text(value).split("\n");
+  return box("code", shown(whole.slice(0, MOST_LINES).join("\n")), whole.length - MOST_LINES);
+}
 
 function lines(changes) {
   const sign = { same: " ", old: "-", new: "+" };
-  const drawn = changes.map(([kind, line]) => h("span", { class: kind }, `${sign[kind]} ${shown(line)}\n`));
-  return h("pre", { class: "code diff", tabindex: "0" }, drawn);
+  const drawn = changes.slice(0, MOST_LINES).map(([kind, line]) => h("span", { class: kind }, `${sign[kind]} ${shown(line)}\n`));
+  return box("code diff", drawn, changes.length - MOST_LINES);
 }
 
 /** Nothing of the input is kept from whoever decides. */

@@ -28,7 +28,7 @@ export function linkView(secret, linked, reason) {
   };
   // A page that is only fetched ahead does nothing: someone has to press.
   const form = secret && [h("label", { class: "field" }, t("called"), name), row(button("link", "primary", link))];
-  return h("main", { class: "form center" }, h("h1", null, "Portcullis"), (secret || !reason) && h("p", null, t(secret ? "link" : "linkFirst")),
+  return h("main", { class: "form center" }, h("h1", null, "Portcullis"), (secret || !reason) && h("p", null, secret ? t("linkWhat", { host: location.host }) : t("linkFirst")),
     reason && notice, form || h("p", { class: "hint" }, t("linkHow")), !reason && notice);
 }
 

@@ -4,12 +4,16 @@ import { call } from "./api.js";
 import { h, moment, shown } from "./dom.js";
 import { button, row } from "./parts.js";
 import { why } from "./state.js";
-import { currentLanguage, sentence, t } from "./words.js";
+import { locale, sentence, t } from "./words.js";
 
 const PAGE = 200;
 /** Pages that one search reads at most before it asks whether to go on. */
 const MOST_PAGES = 10;
 const ABOUT = ["", "ask", "event", "session", "person", "token"];
+
+/** Tokens and devices are told of with the person whose they are. */
+const ofCredentials = ({ subject, told }) => /^(?:person|token|device)\//.test(subject) && /\b(?:token|device)\b/.test(told.words);
+const isAbout = (kind, line) => !kind || (kind === "token" ? ofCredentials(line) : line.subject.startsWith(`${kind}/`));
 
 export function logView() {
   const list = h("ol", { class: "log" });
@@ -60,7 +64,7 @@ export function logView() {
 
   const fits = (line) =>
     (details.checked || line.told.weight !== "detail") &&
-    (!about.value || line.subject.startsWith(`${about.value}/`)) &&
+    isAbout(about.value, line) &&
     `${line.told.label ?? ""} ${line.told.words} ${sentence(line.told.words)} ${line.subject}`.toLowerCase().includes(text.value.trim().toLowerCase());
   const found = () => lines.filter(fits);
   function draw() {
@@ -70,7 +74,7 @@ export function logView() {
       if (!days.has(day)) days.set(day, []);
       days.get(day).push(line);
     }
-    const day = new Intl.DateTimeFormat(currentLanguage(), { dateStyle: "full" });
+    const day = new Intl.DateTimeFormat(locale(), { dateStyle: "full" });
     list.replaceChildren(...[...days].flatMap(([, of]) => [h("li", { class: "day" }, day.format(of[0].at)), ...of.map(entry)]));
     older.hidden = !((lines[0]?.seq ?? 0) > 1);
     notice.textContent = days.size ? "" : t(older.hidden ? "nothingFound" : "nothingYet");
@@ -85,8 +89,10 @@ export function logView() {
   return { element, draw: () => {} };
 }
 
-function entry({ at, told: { label, words, weight } }) {
+function entry({ at, subject, told: { label, words, weight } }) {
+  const session = subject.match(/^session\/(\w+)$/)?.[1];
+  const name = label && h("strong", null, shown(label));
   return h("li", { class: weight },
-    moment(at, currentLanguage(), "time"),
-    h("span", { class: "words" }, label && h("strong", null, shown(label)), label && " ", shown(sentence(words))));
+    moment(at, locale(), "time"),
+    h("span", { class: "words" }, session && name ? h("a", { href: `#/session/${session}` }, name) : name, label && " ", shown(sentence(words))));
 }

@@ -1,20 +1,20 @@
 // The page: which view is shown, the bar at the top, prompts above everything, and the stream of changes.
 
-import { Refused, call, follow, key } from "./api.js";
+import { Refused, call, follow, isUnlinked, key } from "./api.js";
 import { devicesView } from "./devices.js";
 import { h } from "./dom.js";
 import { linkView, takeSecret } from "./link.js";
 import { logView } from "./log.js";
 import { tell, wantsNotify } from "./notify.js";
 import { peopleView } from "./people.js";
-import { drawPrompts } from "./prompts.js";
+import { drawPrompts, leftOut } from "./prompts.js";
 import { waitingBar } from "./waiting.js";
 import { canPush, keepKey, sayPresence, startWorker, subscribe } from "./push.js";
 import { rulesView } from "./rules.js";
 import { sessionView } from "./session.js";
 import { sessionsView } from "./sessions.js";
 import { startView } from "./start.js";
-import { changed, fetchEnded, may, noteWords, onChange, setConnection, state, take } from "./state.js";
+import { changed, fetchEnded, may, noteWords, onChange, setConnection, state, take, why } from "./state.js";
 import { onLetter } from "./steady.js";
 import { t } from "./words.js";
 
@@ -36,6 +36,7 @@ function route() {
 
 function show(event) {
   view?.leave?.();
+  leftOut.clear();
   view = route();
   const here = location.hash.startsWith("#/session") || ["", "#/start"].includes(location.hash) ? "#/" : location.hash;
   const tab = (href, key) => h("a", { href, "aria-current": here === href && "page" }, t(key));
@@ -74,8 +75,10 @@ async function begin() {
   try {
     state.me = await call("GET", "/api/v1/me");
   } catch (error) {
-    if (error instanceof Refused && error.status === 401) return unlinked(t("revoked"));
+    if (isUnlinked(error)) return unlinked(t("revoked"));
     setConnection("away");
+    // A gate that answers says why; one that is away is waited for.
+    app.replaceChildren(h("p", { class: "away", role: "status" }, error instanceof Refused && error.number ? why(error) : t("away")));
     setTimeout(begin, 2000);
     return;
   }
@@ -99,8 +102,12 @@ async function begin() {
 
 function taken(change) {
   take(change);
-  if (change.ready) fetchEnded(call("GET", "/api/v1/sessions?all=true&words=true"));
-  else if (change.session) fetchWordsSoon();
+  if (change.ready) {
+    fetchEnded(call("GET", "/api/v1/sessions?all=true&words=true"));
+    // A gate that was started anew may be configured otherwise.
+    call("GET", "/api/v1/me").then((me) => ((state.me = me), changed()), () => {});
+  }
+  if (change.session) fetchWordsSoon();
 }
 
 /** How long a session may do things until the list says what it did last, in milliseconds. */

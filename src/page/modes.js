@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { ago, h, shown } from "./dom.js";
 import { button, field, row } from "./parts.js";
 import { MODES, may, state, why } from "./state.js";
-import { currentLanguage, t } from "./words.js";
+import { locale, t } from "./words.js";
 
 /** A mode is always shown with what it means. */
 export const modeInWords = (mode) => `${mode}: ${t(`mode_${mode}`)}`;
@@ -39,7 +39,7 @@ export function defaultMode(changed = () => {}) {
     element.replaceChildren(
       h("dl", { class: "facts" },
         fact("startsIn", h("strong", null, modeInWords(mode))),
-        fact("setHere", set ? [`${set.mode} · `, shown(set.folder), " · ", t("setBy", { by: shown(set.by) }), " ", ago(set.at, currentLanguage())] : t("nothingSet")),
+        fact("setHere", set ? [`${set.mode} · `, shown(set.folder), " · ", t("setBy", { by: shown(set.by) }), " ", ago(set.at, locale())] : t("nothingSet")),
         fact("configFile", [configured.mode, " · ", configured.folder ? shown(configured.folder) : "permission_mode"])),
       ...(may("admin") ? [field("defaultHere", choice), row(button("setDefault", "quiet", save))] : []),
       notice);

@@ -23,9 +23,18 @@ function announce(id, text) {
   setTimeout(() => live.textContent === text && (live.textContent = ""), 10_000);
 }
 
+/** A browser cannot take back what it was allowed: that nothing is wanted is kept here. */
+const OFF = "portcullis.notify.off";
+
 export const canNotify = () => "Notification" in window && Notification.permission !== "denied";
-export const wantsNotify = () => "Notification" in window && Notification.permission === "granted";
-export const askToNotify = () => Notification.requestPermission();
+export const wantsNotify = () => "Notification" in window && Notification.permission === "granted" && localStorage.getItem(OFF) === null;
+
+export function askToNotify() {
+  localStorage.removeItem(OFF);
+  return Notification.requestPermission();
+}
+
+export const stopNotify = () => localStorage.setItem(OFF, "off");
 
 /** Tells what waits and what has changed. Called after every change, and every two seconds. */
 export function tell() {

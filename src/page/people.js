@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { h, moment, shown } from "./dom.js";
 import { button, field, row } from "./parts.js";
 import { state, why } from "./state.js";
-import { currentLanguage, t } from "./words.js";
+import { locale, t } from "./words.js";
 
 const ROLES = ["sender", "reviewer", "admin"];
 const roles = (selected) => ROLES.map((role) => h("option", { value: role, selected: role === selected }, t(`role_${role}`)));
@@ -36,7 +36,7 @@ export function peopleView() {
   let told = state.people;
   const draw = () => {
     // What someone writes here stays, and a token that is shown once.
-    if (told === state.people || place.contains(document.activeElement) || place.querySelector(".secret:not([hidden])")) return;
+    if (told === state.people || place.contains(document.activeElement) || place.querySelector(".secret")) return;
     told = state.people;
     load();
   };
@@ -48,10 +48,13 @@ function list(people, act) {
   if (people.length === 0) return h("div", { class: "empty" }, h("p", null, t("noPeople")), h("p", { class: "hint" }, t("noPeopleHow")));
   return h("ul", null, people.map((person) => {
     const path = `/api/v1/people/${encodeURIComponent(person.name)}`;
-    const role = h("select", { "aria-label": t("role"), onchange: () => act("PUT", path, { role: role.value }) },
+    // Whoever administers may do everything: that is no slip of a key in a menu.
+    const isMeant = () => role.value !== "admin" || confirm(t("reallyAdmin", { name: person.name }));
+    const change = () => (isMeant() ? act("PUT", path, { role: role.value }) : (role.value = person.role));
+    const role = h("select", { "aria-label": t("role"), onchange: change },
       ROLES.includes(person.role) ? roles(person.role) : h("option", { value: person.role }, person.role));
     return h("li", { class: "card" },
-      h("div", { class: "line" }, h("strong", null, shown(person.name)), h("span", { class: "small" }, t("since"), " ", moment(person.since, currentLanguage()))),
+      h("div", { class: "line" }, h("strong", null, shown(person.name)), h("span", { class: "small" }, t("since"), " ", moment(person.since, locale()))),
       person.identities.length > 0 && h("p", { class: "path" }, person.identities.map(shown).join(", ")),
       row(role, button("remove", "quiet", () => act("DELETE", path, undefined, t("reallyRemove", { name: person.name })))));
   }));
@@ -65,29 +68,33 @@ function pairings(waiting, act) {
   if (waiting.length === 0) return h("p", { class: "hint" }, t("nobodyWaits"));
   return h("div", { class: "card" },
     h("h2", null, t("waitingPeople")),
-    h("ul", null, waiting.map((one) => h("li", null, h("strong", null, shown(one.called)), ` ${shown(one.platform)}:${shown(one.user)} `, moment(one.since, currentLanguage())))),
+    h("ul", null, waiting.map((one) => h("li", null, h("strong", null, shown(one.called)), ` ${shown(one.platform)}:${shown(one.user)} `, moment(one.since, locale())))),
     h("p", { class: "hint" }, t("pairHow")),
     h("div", { class: "columns" }, field("code", code), field("name", name), field("role", role)), row(button("letIn", "primary", approve)));
 }
 
 function tokenList(tokens, act) {
-  const shownToken = h("p", { class: "code secret", hidden: true });
+  const shownToken = h("div", { class: "new-token", role: "status" });
   const person = h("input", { type: "text", maxlength: "64", autocapitalize: "off" });
   const role = h("select", null, roles("sender"));
   const add = async () => {
-    const made = await act("POST", "/api/v1/tokens", { person: person.value.trim(), role: role.value });
+    const name = person.value.trim();
+    const made = await act("POST", "/api/v1/tokens", { person: name, role: role.value });
     if (!made) return;
     // The list was drawn anew; the secret is told this once, in the new one.
-    const place = document.querySelector(".secret");
-    place.hidden = false;
-    place.textContent = made.token;
+    const place = document.querySelector(".new-token");
+    const copy = () => navigator.clipboard.writeText(made.token).then(() => (copied.textContent = t("copied")), () => {});
+    const copied = h("small", { role: "status" });
+    place.replaceChildren(h("p", null, t("tokenOf", { name: shown(name) })), h("p", { class: "code secret" }, made.token),
+      row(navigator.clipboard && button("copy", "quiet", copy), copied));
+    place.scrollIntoView({ block: "nearest" });
   };
   return h("div", null,
     h("h2", null, t("tokens")),
     h("ul", null, tokens.map((token) => h("li", { class: "card" },
       h("div", { class: "line" }, h("strong", null, shown(token.person)), h("span", { class: "badge" }, t(`role_${token.role}`))),
       h("p", { class: "small" }, token.labels && `${t("onlySessions", { label: token.labels.map(shown).join(", ") })} · `,
-        token.expired ? t("expired") : token.expires ? [t("expires"), " ", moment(token.expires, currentLanguage())] : t("neverExpires")),
+        token.expired ? t("expired") : token.expires ? [t("expires"), " ", moment(token.expires, locale())] : t("neverExpires")),
       row(button("revoke", "quiet", () => act("DELETE", `/api/v1/tokens/${token.id}`, undefined, t("reallyRevokeToken", { name: token.person }))))))),
     h("div", { class: "card" }, h("h2", null, t("newToken")), h("p", { class: "hint" }, t("newTokenHow")),
       h("div", { class: "columns" }, field("name", person), field("role", role)), row(button("addToken", "quiet", add)), shownToken));

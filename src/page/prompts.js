@@ -3,20 +3,21 @@
 import { call } from "./api.js";
 import { h, keep, moment, shown } from "./dom.js";
 import { code, drawInput, inputText } from "./input.js";
+import { ledToIt } from "./led.js";
 import { button, row } from "./parts.js";
 import { drawPlan, drawQuestions } from "./questions.js";
 import { may, openAsks, state, why } from "./state.js";
 import { watchSteady } from "./steady.js";
 import { watchWhole } from "./whole.js";
-import { currentLanguage, phrase, t } from "./words.js";
+import { currentLanguage, locale, phrase, t } from "./words.js";
 
+/** Cards that are drawn at once: more keep the page from everything else, and nobody reads them together. */
+const MOST_CARDS = 30;
+/** Prompts that have no card yet, because others are before them. */
+export const leftOut = new Set();
 /** How long a card that was answered stays, to say by whom, and how long at most until it is confirmed. */
 const SHOWN_AFTER = 6000;
 const UNCONFIRMED = 60_000;
-/** How long an answer waits at most for what led to the prompt. */
-const LED_WITHIN = 2000;
-/** How long the client may take to write what led to it, until that is looked for again. */
-const LED_AGAIN = 500;
 /** By prompt: what it was when it was last looked at, and since when. Those that were open while this page was. */
 const seen = new Map();
 /** Prompts that were answered on this page. */
@@ -26,9 +27,25 @@ export function drawPrompts(place, session) {
   const open = openAsks(session);
   open.forEach((ask) => seen.set(ask.id, { what: "open" }));
   const settled = [...state.asks.values()].filter((ask) => ask.state !== "open" && isFresh(ask));
-  const cards = [...open, ...settled].filter((ask) => !session || ask.session === session);
-  keep(place, cards.map((ask) => [ask.id, revision(ask), () => attempt(() => (ask.state === "open" ? card(ask) : outcome(ask))) ?? bare(ask)]));
+  const later = open.slice(MOST_CARDS);
+  leftOut.clear();
+  later.forEach((ask) => leftOut.add(ask.id));
+  const cards = [...open.slice(0, MOST_CARDS), ...settled].filter((ask) => !session || ask.session === session);
+  const wanted = cards.map((ask) => [ask.id, revision(ask), () => attempt(() => (ask.state === "open" ? card(ask, session) : outcome(ask))) ?? bare(ask)]);
+  if (later.length) wanted.push(["later", `${later.length} ${currentLanguage()}`, () => h("p", { class: "hint later", role: "status" }, t("morePrompts", { n: later.length }))]);
+  keep(place, wanted);
   if (open.length > 0) watchSteady();
+  if (answeredByKey && !document.activeElement?.closest?.(".prompt, .settled")) goOnFrom(place);
+}
+
+/** Set where a prompt was answered from within its card: whoever uses the keyboard goes on from there. */
+let answeredByKey;
+
+function goOnFrom(place) {
+  const settled = place.querySelector(`.settled[data-key="${CSS.escape(answeredByKey)}"]`);
+  if (!settled) return;
+  answeredByKey = undefined;
+  (place.querySelector(".prompt") ?? settled).focus({ preventScroll: true });
 }
 
 const isConfirmed = ({ verdict }) => ["confirmed", "done"].includes(verdict?.confirmation);
@@ -43,13 +60,14 @@ function isFresh(ask) {
 
 const revision = (ask) => [ask.state, ask.allowed_by?.length ?? 0, ask.verdict?.confirmation, currentLanguage()].join();
 
-function card(ask) {
-  const risk = ask.risk?.level ?? "low";
+function card(ask, session) {
+  // Of a preview nobody has judged what would run.
+  const risk = ask.risk?.level ?? (ask.preview_only ? "unknown" : "low");
   const reasons = ask.risk?.reasons?.length ? ` (${ask.risk.reasons.map(phrase).join(", ")})` : "";
   const draws = { question: drawQuestions, plan: drawPlan }[ask.kind];
   const notice = h("p", { class: "notice", role: "status" });
   const step = h("div", { class: "step" });
-  const isRisky = !draws && (ask.default_to_no || ask.risk?.level === "high");
+  const isRisky = !draws && (ask.default_to_no || ask.requires_user_interaction || ask.preview_only || ask.risk?.level === "high");
   // To allow takes a second step where it is risky, and where not all of it was in sight.
   const answer = (verdict) => {
     const unseen = verdict.behavior === "allow" && !verdict.answers && whole.unseen();
@@ -58,18 +76,19 @@ function card(ask) {
     else act();
   };
   const body = draws && attempt(() => draws(ask, answer));
+  const name = shown(ask.label ?? ask.session);
   const drawn = h(
     "article",
-    { class: `card prompt risk-${risk}`, "aria-label": t("asks", { label: ask.label ?? "" }), "data-code": ask.code },
+    { class: `card prompt risk-${risk}`, tabindex: "-1", "aria-label": t("asks", { label: ask.label ?? "" }), "data-code": ask.code },
     h("header", null,
-      h("strong", null, shown(ask.label ?? ask.session)), " ", h("span", null, t({ question: "asksYou", plan: "hasPlan" }[ask.kind] ?? "wants", { tool: shown(ask.tool) })),
+      session ? h("strong", null, name) : h("a", { href: `#/session/${ask.session}` }, h("strong", null, name)), " ", h("span", null, t({ question: "asksYou", plan: "hasPlan" }[ask.kind] ?? "wants", { tool: shown(ask.tool) })),
       h("code", { class: "small" }, ask.code),
       ask.kind !== "question" && h("span", { class: "badge risk" }, t(`risk_${risk}`) + reasons)),
     ask.preview_only && h("p", { class: "warning" }, t("previewOnly")),
     ledToIt(ask),
     body ?? (draws && ask.input ? code(ask.input) : drawInput(ask)),
     facts(ask),
-    may("review") ? !body && answers(ask, answer, isRisky) : h("p", { class: "hint" }, t("noRight")),
+    may("review") ? !body && answers(ask, answer, isRisky, () => step.replaceChildren()) : h("p", { class: "hint" }, t("noRight")),
     step,
     notice,
   );
@@ -117,36 +136,11 @@ function facts(ask) {
     h("dl", { class: "facts" },
       fact(t("reason"), ask.reason && ask.kind !== "question" && shown(phrase(ask.reason))),
       fact(t("folder"), session?.folder && shown(session.folder)),
-      fact(t("until"), ask.answer_by && moment(ask.answer_by, currentLanguage())),
+      fact(t("until"), ask.answer_by && moment(ask.answer_by, locale())),
       fact(t("quorum", { n: ask.quorum }), ask.quorum && t("allowedBy", { names: (ask.allowed_by ?? []).join(", ") || "–" }))),
     // The model chose these words: they stand apart from what is known.
-    says(ask) && h("p", { class: "claim" }, h("span", null, `${t("saysAgent")}: `), shown(ask.description)),
+    says(ask) && h("p", { class: "claim" }, h("span", null, t("of", { name: t("saysAgent") })), shown(ask.description)),
     ask.held && h("p", { class: "hint" }, t("held")));
-}
-
-/** What was last asked of the agent, and what it said last: why the call came. */
-function ledToIt(ask) {
-  const place = h("div", { class: "led", "aria-busy": "true" });
-  const filled = () => place.removeAttribute("aria-busy");
-  setTimeout(filled, LED_WITHIN);
-  const look = async (left) => {
-    const { entries } = await call("GET", `/api/v1/sessions/${ask.session}/history?limit=50`);
-    const line = (name, text) => text && h("p", { class: "small" }, h("span", null, `${t(name)}: `), h("q", null, shown(text).slice(0, 500)));
-    const asked = entries.findIndex((entry) => entry.call && entry.call.call === ask.tool_use_id);
-    const before = asked < 0 ? entries : entries.slice(0, asked);
-    // At its own prompt, or by an event: whichever came last. Words of before that lead to nothing here.
-    const from = before.findLastIndex((entry) => entry.user?.text || entry.event);
-    const told = before[from];
-    const words = before.slice(from + 1).findLast((entry) => entry.text?.text && !entry.text.agent)?.text.text;
-    const event = told?.event && await call("GET", `/api/v1/events/${told.event.event}`).catch(() => undefined);
-    place.replaceChildren(...[line("lastPrompt", told?.user?.text ?? event?.text), line("lastWords", words)].filter(Boolean));
-    // The client may write the call, and what it said before it, a moment after it has asked.
-    if (asked >= 0 || !ask.tool_use_id || left === 0) return;
-    await new Promise((resolve) => setTimeout(resolve, LED_AGAIN));
-    if (place.isConnected) await look(left - 1);
-  };
-  look(2).then(filled, filled);
-  return place;
 }
 
 /** Where the model gave no words of its own, the client repeats the command or the file. */
@@ -157,34 +151,55 @@ function says(ask) {
   return ask.description && ![command, path, ask.preview].some((known) => known === ask.description || known?.endsWith?.(`/${ask.description}`));
 }
 
-function answers(ask, answer, risky) {
+function answers(ask, answer, risky, changedMind) {
   const more = h("div", { class: "more" });
+  /** What someone has begun to write to the agent goes along with every denial. */
+  const message = () => more.querySelector("[data-why]")?.value.trim() || undefined;
   const allow = (scope) => answer({ behavior: "allow", ...(scope && { scope }) });
   const offers = (ask.offers ?? []).map((offer) => {
     const name = offer.scope === "always" ? "always" : "forSession";
     return h("div", { class: "offer" }, button(name, "quiet", () => allow(offer.scope)), h("small", null, shown(phrase(offer.words))));
   });
   const denyWhy = () => {
-    const words = h("textarea", { rows: "2", "aria-label": t("why"), placeholder: t("why"), maxlength: "4096" });
-    const deny = (interrupt) => answer({ behavior: "deny", why: words.value || undefined, ...(interrupt && { interrupt }) });
-    more.replaceChildren(words, row(button("deny", "danger", () => deny(false)), ask.interruptible && button("denyStop", "quiet", () => deny(true)), button("cancel", "quiet", () => more.replaceChildren())));
-    words.focus();
-    more.scrollIntoView({ block: "nearest" });
+    const words = h("textarea", { rows: "2", "data-why": true, "aria-label": t("why"), placeholder: t("why"), maxlength: "4096" });
+    const deny = (interrupt) => answer({ behavior: "deny", why: message(), ...(interrupt && { interrupt }) });
+    open(words, row(button("deny", "danger", () => deny(false)), ask.interruptible && button("denyStop", "quiet", () => deny(true)), button("cancel", "quiet", close)));
+    words.focus({ preventScroll: true });
   };
-  const main = [button("allowOnce", risky ? "risky" : "primary", () => allow()), button("deny", risky ? "primary" : "plain", () => answer({ behavior: "deny" }))];
-  return h("div", { class: "answers" },
+  /** While something else is written here that would run, nothing above allows what the agent wrote. */
+  const lock = (isLocked) => element.querySelectorAll(":scope > .row > [data-action=allowOnce], .offer button").forEach((each) => (each.disabled = isLocked));
+  const open = (...parts) => {
+    close();
+    more.replaceChildren(...parts);
+    requestAnimationFrame(() => more.scrollIntoView({ block: "nearest" }));
+  };
+  const close = () => {
+    more.replaceChildren();
+    changedMind();
+    lock(false);
+  };
+  const edit = () => {
+    const editor = editInput(ask, answer, close, changedMind);
+    open(...editor.parts);
+    lock(true);
+    editor.box.focus({ preventScroll: true });
+  };
+  const main = [button("allowOnce", risky ? "risky" : "primary", () => allow()), button("deny", risky ? "primary" : "plain", () => answer({ behavior: "deny", why: message() }))];
+  const element = h("div", { class: "answers" },
     row(risky ? main.reverse() : main),
     h("details", null,
       h("summary", null, t("more")),
       offers,
-      row(button("denyWhy", "quiet", denyWhy), ask.editable && ask.input && button("edit", "quiet", () => editInput(ask, answer, more)))),
+      row(button("denyWhy", "quiet", denyWhy), ask.editable && ask.input && button("edit", "quiet", edit))),
     more);
+  return element;
 }
 
-function editInput(ask, answer, more) {
+/** The box in which what runs is written anew. What was confirmed is what stood there: a change takes that back. */
+function editInput(ask, answer, close, changedMind) {
   const isCommand = ask.tool === "Bash" && typeof ask.input.command === "string";
   const text = isCommand ? ask.input.command : JSON.stringify(ask.input, null, 2);
-  const editor = h("textarea", { rows: "6", class: "code", spellcheck: "false", "aria-label": t("edit"), value: text });
+  const editor = h("textarea", { rows: "6", class: "code", spellcheck: "false", "aria-label": t("edit"), value: text, oninput: () => changedMind() });
   const wrong = h("p", { class: "warning", role: "alert" });
   const send = () => {
     try {
@@ -195,13 +210,13 @@ function editInput(ask, answer, more) {
       wrong.textContent = t("badJson");
     }
   };
-  more.replaceChildren(h("p", { class: "hint" }, t("editHow")), editor, wrong, row(button("allow", "primary", send), button("cancel", "quiet", () => more.replaceChildren())));
-  editor.focus();
-  more.scrollIntoView({ block: "nearest" });
+  return { box: editor, parts: [h("p", { class: "hint" }, t("editHow")), editor, wrong, row(button("allow", "primary", send), button("cancel", "quiet", close))] };
 }
 
 async function send(ask, verdict, notice) {
-  const buttons = notice.closest(".card")?.querySelectorAll("button:enabled") ?? [];
+  const card = notice.closest(".card");
+  if (card?.contains(document.activeElement)) answeredByKey = ask.id;
+  const buttons = card?.querySelectorAll("button:enabled") ?? [];
   buttons.forEach((each) => (each.disabled = true));
   mine.add(ask.id);
   try {
@@ -209,6 +224,7 @@ async function send(ask, verdict, notice) {
     notice.textContent = missing ? t("missing", { n: missing }) : t("recorded");
   } catch (error) {
     mine.delete(ask.id);
+    answeredByKey = undefined;
     notice.textContent = why(error);
     notice.scrollIntoView({ block: "nearest" });
     buttons.forEach((each) => (each.disabled = false));
@@ -238,10 +254,11 @@ function outcome(ask) {
     ? t("answeredBy", { by: shown(verdict.by), via: placeOf(ask), behavior: t(answerIn(ask)) })
     : t("gone", { why: shown(phrase(ask.withdrawn ?? ask.state)) });
   const isRefused = verdict?.behavior === "allow" && verdict.outcome === "denied";
-  return h("article", { class: "card settled", role: "status", "data-code": ask.code },
+  return h("article", { class: "card settled", role: "status", tabindex: "-1", "data-code": ask.code },
     h("strong", null, shown(ask.label ?? "")), " ", shown(ask.tool), ": ", words, " ",
     verdict && h("small", { class: isConfirmed(ask) ? "confirmed" : "unconfirmed" }, t(isRefused ? "refusedAfter" : { confirmed: "confirmed", done: "handedOver" }[verdict.confirmation] ?? "notConfirmed")),
     verdict?.why && [" ", h("q", { class: "small" }, shown(verdict.why))],
+    answerIn(ask) === "answered" && h("p", { class: "small" }, shown(Object.values(verdict.input?.answers ?? {}).join("; "))),
     answerIn(ask) === "allowedEdited" && code(inputText(verdict.input)),
     verdict?.differs && h("p", { class: "warning" }, t("differs")));
 }

@@ -2,6 +2,7 @@
 
 import { call, key } from "./api.js";
 import { mutedLabels } from "./muted.js";
+import { changed, state } from "./state.js";
 
 /** The only address that may be run as a worker. */
 const WORKER = new URL("worker.js", import.meta.url).href;
@@ -51,6 +52,15 @@ export async function subscribe() {
   const subscription = await pushManager.subscribe({ userVisibleOnly: true, applicationServerKey });
   await tellWhere(subscription);
   isPushed = true;
+  changed();
+}
+
+/** Neither the gate nor the browser's push service knows of this browser any more. */
+export async function unsubscribe() {
+  isPushed = false;
+  const registration = canPush() ? await navigator.serviceWorker.getRegistration("/") : undefined;
+  await (await registration?.pushManager.getSubscription())?.unsubscribe();
+  if (state.me?.pushes) await call("DELETE", "/api/v1/push");
 }
 
 /** A browser must show something for each push, so that the gate has to know of what it is not to push. */

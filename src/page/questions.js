@@ -8,8 +8,12 @@ import { toTop } from "./sight.js";
 import { may } from "./state.js";
 import { t } from "./words.js";
 
+/** Questions, and options of one, that can be drawn; nobody chooses among more. */
+const MOST = 100;
+
 export function drawQuestions(ask, answer) {
   const questions = ask.input.questions;
+  if (questions.length > MOST || questions.some(({ options }) => options?.length > MOST)) throw new TypeError("too many");
   const words = questions.map(({ question }) => question);
   // What cannot be asked one by one is shown as it is.
   if (new Set(words).size < words.length || !words.every((each) => typeof each === "string")) throw new TypeError("no questions");
@@ -42,10 +46,14 @@ function field(question, id) {
     const box = h("input", { type: several ? "checkbox" : "radio", name: id, value: option.label });
     return h("label", { class: "option" }, box, h("span", null, shown(option.label), option.description && h("small", null, shown(option.description))));
   });
-  const own = h("input", { type: "text", placeholder: t("ownWords"), "aria-label": t("ownWords"), maxlength: "2000" });
-  const element = h("fieldset", null, h("legend", null, shown(question.question)), options, own);
+  const boxes = () => [...element.querySelectorAll("label input")];
+  // Where one answer is wanted, one's own words stand in place of a choice, and a choice in place of them.
+  const onlyOwn = () => !several && own.value.trim() && boxes().forEach((box) => (box.checked = false));
+  const onlyChosen = (event) => !several && event.target !== own && (own.value = "");
+  const own = h("input", { type: "text", oninput: onlyOwn, placeholder: t("ownWords"), "aria-label": t("ownWords"), maxlength: "2000" });
+  const element = h("fieldset", { onchange: onlyChosen }, h("legend", null, shown(question.question)), options, own);
   const answer = () => {
-    const chosen = [...element.querySelectorAll("label input:checked")].map((box) => box.value);
+    const chosen = boxes().filter((box) => box.checked).map((box) => box.value);
     return [...chosen, own.value.trim()].filter(Boolean).join(", ");
   };
   return { element, answer };
@@ -55,7 +63,8 @@ export function drawPlan(ask, answer) {
   const modes = ask.modes ?? [];
   const choice = h("select", { "aria-label": t("goOnIn") }, modes.map((mode) => h("option", { value: mode }, `${mode}: ${t(`mode_${mode}`)}`)));
   const words = h("textarea", { rows: "2", "aria-label": t("planChange"), placeholder: t("planChange"), maxlength: "4096" });
-  const sendBack = () => answer({ behavior: "deny", ...(words.value.trim() && { why: words.value.trim() }) });
+  // The agent reads it: a mere no would make it stop.
+  const sendBack = () => answer({ behavior: "deny", why: words.value.trim() || "Keep planning." });
   const unsent = h("p", { class: "warning", role: "alert" });
   const approve = () => {
     // Nobody would read them.

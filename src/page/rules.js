@@ -53,7 +53,9 @@ export function rulesView() {
 function verdict(ruling) {
   const decision = (name) => h("span", { class: `badge decision ${name}` }, t(`decision_${name}`));
   return h("div", { class: "ruling" },
-    h("p", null, decision(ruling.decision), " ", shown(phrase(ruling.why))),
+    ruling.left_to_client
+      ? h("p", null, h("span", { class: "badge decision" }, t("leftToClient")), " ", t("leftToClientHow"))
+      : h("p", null, decision(ruling.decision), " ", shown(phrase(ruling.why))),
     ruling.rule && h("p", { class: "path" }, shown(ruling.rule), ruling.place && ` · ${shown(ruling.place)}`),
     h("p", { class: "small" }, t(`risk_${ruling.risk.level}`), ruling.risk.reasons.length > 0 && `: ${ruling.risk.reasons.map(phrase).join(", ")}`,
       ruling.quorum > 1 && ` · ${t("quorum", { n: ruling.quorum })}`),
@@ -65,7 +67,7 @@ function files(rules) {
   if (rules.length === 0) return [h("div", { class: "empty" }, h("p", null, t("noRules")), h("p", { class: "hint" }, t("noRulesHow")))];
   const by = new Map();
   for (const rule of rules) by.set(rule.file, [...(by.get(rule.file) ?? []), rule]);
-  return [...by].map(([file, of]) => h("div", null,
+  return [...[...by].map(([file, of]) => h("div", null,
     h("p", { class: "path" }, shown(file)),
     h("ul", { class: "rules" }, of.map((rule) => h("li", { class: rule.counts ? undefined : "off" },
       h("span", { class: `badge decision ${rule.decision}` }, t(`decision_${rule.decision}`)), " ",
@@ -73,5 +75,5 @@ function files(rules) {
       rule.session && h("small", null, ` ${t("onlySessions", { label: shown(rule.session) })}`),
       rule.quorum && h("small", null, ` ${t("quorum", { n: rule.quorum })}`),
       rule.why && h("small", null, ` ${shown(rule.why)}`),
-      !rule.counts && h("small", { class: "warning" }, ` ${rule.warning ? shown(rule.warning) : t("notTrusted")}`))))));
+      !rule.counts && h("small", { class: "warning" }, ` ${rule.warning ? shown(rule.warning) : t("notTrusted")}`)))))), h("p", { class: "hint small" }, t("rulesHow"))];
 }

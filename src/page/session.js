@@ -25,6 +25,9 @@ export function sessionView(id) {
   const draw = () => {
     const session = state.sessions.get(id);
     keep(head, [["head", JSON.stringify([session && { ...session, last_active: 0 }, state.words.get(id)?.title, session && standing(session), successor(id)?.id, state.isReady, currentLanguage()]), () => header(session, id, notice, more)]]);
+    const isUnknown = !session && state.isReady;
+    talk.element.hidden = isUnknown;
+    dock.hidden = isUnknown;
     drawPrompts(prompts, id);
     talk.draw();
     box?.draw();
@@ -46,7 +49,8 @@ function keepClear(dock) {
 }
 
 function header(session, id, notice, more) {
-  if (!session) return backBar(h("h1", null, t(state.isReady ? "unknownSession" : "loading")));
+  if (!session && !state.isReady) return backBar(h("h1", null, t("loading")));
+  if (!session) return h("div", null, backBar(h("h1", null, t("unknownSession"))), h("div", { class: "empty" }, h("p", { class: "hint" }, t("unknownHow")), h("a", { class: "button", href: "#/" }, t("toSessions"))));
   const what = standing(session);
   const tell = (order, body) => () => tellSession(id, notice, order, body);
   const lives = what !== "ended";
@@ -55,7 +59,7 @@ function header(session, id, notice, more) {
   const end = () => confirm(t("reallyEnd")) && tell("end")();
   // What is most needed stays in sight while someone reads.
   const first = lives
-    ? may("review") && (session.stopped_by ? button("goOn", "primary", tell("resume")) : button("pause", "quiet", tell("stop")))
+    ? may("review") && (session.stopped_by ? button("goOn", "primary", async () => (await tell("resume")()) && (notice.textContent = t("resumed"))) : button("pause", "quiet", tell("stop")))
     : goesOn
       ? h("a", { class: "button primary", href: `#/session/${goesOn.id}` }, t("goesOn"))
       : may("start") && session.agent_session && button("continue", "primary", () => continueIt(session, notice));
@@ -75,7 +79,7 @@ function header(session, id, notice, more) {
     h("div", { class: "top" },
       backBar(
         h("div", { class: "name" }, h("h1", null, shown(session.label)),
-          h("p", { class: "small" }, h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what)), title && h("span", { title: shown(title) }, shown(title)))),
+          h("p", { class: "small" }, h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what)), lives && session.mode === "bypassPermissions" && h("span", { class: "badge risky" }, t("asksNothing")), title && h("span", { title: shown(title) }, shown(title)))),
         first, toggle),
       rest),
     h("p", { class: "path" }, session.mode ? modeInWords(session.mode) : shown(session.folder ?? "")),
@@ -87,7 +91,9 @@ function header(session, id, notice, more) {
 async function continueIt(session, notice) {
   notice.textContent = t("starting");
   try {
-    const started = await call("POST", "/api/v1/sessions", { folder: session.folder, resume: session.agent_session });
+    // In the mode that it had, where that may be named here.
+    const mode = offeredModes().includes(session.mode) ? session.mode : undefined;
+    const started = await call("POST", "/api/v1/sessions", { folder: session.folder, resume: session.agent_session, mode });
     location.hash = `#/session/${started.id}`;
   } catch (error) {
     notice.textContent = why(error);

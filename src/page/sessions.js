@@ -2,7 +2,7 @@
 
 import { ago, agoInWords, h, keep, shown } from "./dom.js";
 import { may, openAsks, sortedSessions, standing, state } from "./state.js";
-import { currentLanguage, t } from "./words.js";
+import { currentLanguage, locale, t } from "./words.js";
 
 let showsEnded = false;
 
@@ -28,7 +28,7 @@ export function sessionsView(redraw) {
 /** When something last happened there. A gate of an earlier release does not tell. */
 const active = (session) => session.last_active || session.since;
 
-const revision = (session) => JSON.stringify([{ ...session, last_active: 0 }, state.words.get(session.id), standing(session), currentLanguage(), agoInWords(active(session), currentLanguage())]);
+const revision = (session) => JSON.stringify([{ ...session, last_active: 0 }, state.words.get(session.id), standing(session), currentLanguage(), agoInWords(active(session), locale())]);
 
 function item(session) {
   const what = standing(session);
@@ -40,12 +40,12 @@ function item(session) {
         h("strong", null, shown(session.label)),
         h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what), waits > 1 && ` (${waits})`)),
       title && h("span", { class: "title" }, shown(title)),
-      last && h("span", { class: "last small" }, h("q", null, shown(last))),
+      last && h("span", { class: "last small" }, shown(last)),
       h("span", { class: "path" }, shown(session.folder ?? "")),
       h("span", { class: "line small" },
         h("span", null, t("connectedBy", { how: t(`by_${session.connected_by}`) })),
         session.waiting > 0 && h("span", null, t("eventsWait", { n: session.waiting })),
-        h("span", { class: "active" }, t("lastActive"), " ", ago(active(session), currentLanguage()))),
-      session.mode && h("span", { class: "small" }, `${session.mode}: ${t(`mode_${session.mode}`)}`),
+        h("span", { class: "active" }, t("lastActive"), " ", ago(active(session), locale()))),
+      session.mode && h("span", { class: session.mode === "bypassPermissions" ? "small warning" : "small" }, `${session.mode}: ${t(`mode_${session.mode}`)}`),
       session.outside && h("span", { class: "small warning" }, t("outside", { sender: shown(session.outside.sender) }))));
 }

@@ -15,5 +15,18 @@ const MARGIN = 8;
 
 /** Scrolls until the element begins where it can be read. */
 export function toTop(element) {
-  scrollBy(0, element.getBoundingClientRect().top - sight().from - MARGIN);
+  const go = () => scrollBy(0, element.getBoundingClientRect().top - sight().from - MARGIN);
+  go();
+  // The bars may have come with it.
+  go();
+}
+
+/** Pixels of a card that must be in sight for it to be seen. */
+const ENOUGH = 80;
+
+/** Whether enough of a card can be read. */
+export function isInSight(card) {
+  const { top, bottom, height } = card.getBoundingClientRect();
+  const { from, to } = sight();
+  return Math.min(bottom, to) - Math.max(top, from) >= Math.min(ENOUGH, height) - 1;
 }

@@ -5,12 +5,15 @@ import { h, moment, shown } from "./dom.js";
 import { defaultMode, modeInWords, offeredModes } from "./modes.js";
 import { backBar, button, field, row } from "./parts.js";
 import { folders, state, why } from "./state.js";
-import { currentLanguage, t } from "./words.js";
+import { locale, t } from "./words.js";
+
+/** What was written here and not started, also after someone has looked elsewhere. */
+let draft = {};
 
 export function startView() {
   const known = folders();
-  const folder = h("input", { type: "text", required: true, list: "folders", autocomplete: "off", autocapitalize: "off", value: known[0] ?? "" });
-  const prompt = h("textarea", { rows: "4", required: true });
+  const folder = h("input", { type: "text", required: true, list: "folders", autocomplete: "off", autocapitalize: "off", value: draft.folder ?? known[0] ?? "" });
+  const prompt = h("textarea", { rows: "4", required: true, value: draft.prompt ?? "" });
   const label = h("input", { type: "text", maxlength: "64", autocapitalize: "off" });
   const usual = h("option", { value: "" }, t("asUsual"));
   const mode = h("select", null, usual, offeredModes().map((each) => h("option", { value: each }, modeInWords(each))));
@@ -31,22 +34,30 @@ export function startView() {
   if (folder.value) defaults.of(folder.value);
   const notice = h("p", { class: "notice", role: "status" });
   const start = async (body) => {
+    if (body.mode === "bypassPermissions" && !confirm(t("reallyBypass"))) return;
     notice.textContent = t("starting");
+    notice.classList.remove("warning");
     try {
       const session = await call("POST", "/api/v1/sessions", body);
+      draft = {};
       location.hash = `#/session/${session.id}`;
     } catch (error) {
-      notice.textContent = why(error);
+      complain(why(error));
     }
   };
+  const complain = (words) => {
+    notice.textContent = words;
+    notice.classList.add("warning");
+  };
   const nothingToDo = () => {
-    notice.textContent = t("sayWhat");
+    complain(t("sayWhat"));
     prompt.focus();
     return true;
   };
-  const earlier = conversations((one) => start({ folder: one.folder, resume: one.id, ...(prompt.value && { prompt: prompt.value }) }));
-  const element = h("section", { class: "form" },
+  const earlier = conversations((one) => start({ folder: one.folder, resume: one.id, ...(mode.value && { mode: mode.value }), ...(prompt.value && { prompt: prompt.value }) }));
+  const element = h("section", { class: "form", oninput: () => (draft = { folder: folder.value, prompt: prompt.value }) },
     backBar(h("h1", null, t("start"))),
+    state.me?.folders?.length === 0 && h("p", { class: "warning" }, t("noFolders")),
     field("folder", folder), h("datalist", { id: "folders" }, known.map((each) => h("option", { value: each }))),
     field("promptText", prompt), field("mode", mode), meaning, h("details", null, h("summary", null, t("defaultMode")), defaults.element), field("label", label), notice,
     row(button("start", "primary", () => (prompt.value.trim() ? undefined : nothingToDo()) ?? start({ folder: folder.value, prompt: prompt.value, ...(mode.value && { mode: mode.value }), ...(label.value && { label: label.value }) }))),
@@ -54,13 +65,19 @@ export function startView() {
   return { element, draw: earlier.draw };
 }
 
+/** How long after its last word a conversation may well be open in a terminal, in milliseconds. */
+const RECENT = 10 * 60_000;
+
+/** Two programs that go on with one conversation do not see each other. */
+const isPerhapsOpen = (one) => Date.now() - one.at < RECENT && ![...state.sessions.values()].some((session) => session.agent_session === one.id);
+
 /** Those that ended, newest first. One that a session has open is gone to instead. */
 function conversations(goOn) {
   const place = h("div", null, h("p", { class: "hint" }, t("loading")));
   const item = (one) => h("li", { class: "card" },
     h("strong", null, shown(one.title || one.id)),
-    h("p", { class: "path" }, shown(one.folder), " · ", moment(one.at, currentLanguage())),
-    row(one.session ? h("a", { class: "button quiet", href: `#/session/${one.session}` }, t("goThere")) : button("continue", "quiet", () => goOn(one))));
+    h("p", { class: "path" }, shown(one.folder), " · ", moment(one.at, locale())),
+    row(one.session ? h("a", { class: "button quiet", href: `#/session/${one.session}` }, t("goThere")) : button("continue", "quiet", () => (isPerhapsOpen(one) && !confirm(t("perhapsOpen")) ? undefined : goOn(one)))));
   let [isSettled, isAsked] = [false, false];
   const load = async () => {
     isAsked = true;

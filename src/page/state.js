@@ -95,9 +95,15 @@ export function addSaid(session, kind, item) {
 
 /** Open prompts, the oldest first: all, or those of one session. */
 export function openAsks(session) {
-  const open = [...state.asks.values()].filter((ask) => ask.state === "open");
-  return open.filter((ask) => !session || ask.session === session).sort((a, b) => a.at - b.at);
+  if (open.of !== state.revision) {
+    const all = [...state.asks.values()].filter((ask) => ask.state === "open").sort((a, b) => a.at - b.at);
+    open = { of: state.revision, all, bySession: Map.groupBy(all, (ask) => ask.session) };
+  }
+  return session ? open.bySession.get(session) ?? [] : open.all;
 }
+
+/** They are asked for once for each session that is drawn, and there may be many of both. */
+let open = {};
 
 /** The prompt of a call, by the client's id of the call. */
 export const askOf = (call) => (call ? state.byCall.get(call) : undefined);
@@ -138,10 +144,13 @@ export function standing(session) {
 
 const ORDER = ["waiting", "working", "paused", "idle", "away", "ended"];
 
-/** Those that wait for someone first, then those that work, then the newest. */
+/** By the minute: what is about to be pressed does not move with every word. */
+const lastMinute = (session) => Math.floor((session.last_active || session.since) / 60_000);
+
+/** Those that wait for someone first, then those that work, then those where something happened last. */
 export function sortedSessions() {
   const rank = (session) => ORDER.indexOf(standing(session));
-  return [...state.sessions.values()].sort((a, b) => rank(a) - rank(b) || b.since - a.since);
+  return [...state.sessions.values()].sort((a, b) => rank(a) - rank(b) || lastMinute(b) - lastMinute(a) || b.since - a.since);
 }
 
 /** What went wrong: in Chinese by the error's number, with the gate's words behind it; else in those, with its hint. */

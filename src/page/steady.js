@@ -1,6 +1,7 @@
 // A button of a prompt answers only once it has stood in its place for a moment. Cards move up when another is answered:
 // whoever was about to press, by key or by thumb, meant the card that was there before.
 
+import { isInSight, toTop } from "./sight.js";
 import { t } from "./words.js";
 
 /** How long it must have stood, in milliseconds: longer than it takes to see that something has moved. */
@@ -61,7 +62,11 @@ function isSteady(button) {
   return now - Math.max(since, shownSince) >= STOOD;
 }
 
-document.addEventListener("visibilitychange", () => (shownSince = performance.now()));
+/** A window that was behind another, or has just come up, was not looked at: the press was meant for what covered it. */
+const shownAnew = () => ((shownSince = performance.now()), look());
+document.addEventListener("visibilitychange", shownAnew);
+addEventListener("focus", shownAnew);
+addEventListener("pageshow", shownAnew);
 document.addEventListener("click", (event) => {
   const button = event.target.closest?.(BUTTONS);
   if (!button || isSteady(button)) return;
@@ -76,11 +81,10 @@ export function onLetter(event) {
   const action = { a: "allowOnce", d: "deny" }[event.key];
   const card = action && document.querySelector(".prompt");
   if (!card) return;
-  const { top, bottom } = card.getBoundingClientRect();
-  if (bottom < 0 || top > innerHeight) {
-    card.scrollIntoView({ block: "nearest" });
+  // Of several cards the key means the first: whoever has scrolled past its head reads another.
+  if (!isInSight(card.querySelector("header") ?? card)) {
+    toTop(card);
     // It was not in sight until now.
-    shownSince = performance.now();
-    look();
+    shownAnew();
   } else card.querySelector(`[data-action="${action}"]`)?.click();
 }

@@ -76,9 +76,13 @@ export class Stream {
     } else if (event) {
       // Of those of this stream the text comes with what was said to the session.
       if (!entry.n && !this.known.has(`event-${event.event}`)) this.insert({ key: `event-${event.event}`, kind: "event", at, id: event.event, sender: event.sender }, place);
-    } else if (user) this.insert({ key: keyOf(entry, "user"), kind: "user", at, ...user }, place);
-    else if (turn && turn.ended !== "done") this.insert({ key: keyOf(entry, "turn"), kind: "turn", at, ...turn }, place);
-    else if (notice) this.insert({ key: keyOf(entry, "notice"), kind: "notice", at, ...notice }, place);
+    } else if (user) {
+      this.insert({ key: keyOf(entry, "user"), kind: "user", at, ...user }, place);
+    } else if (turn && turn.ended !== "done") {
+      // Where the agent's last words say why, that is not said again.
+      const isSaid = turn.why && this.items[place - 1]?.text?.trim() === turn.why.trim();
+      this.insert({ key: keyOf(entry, "turn"), kind: "turn", at, ...turn, ...(isSaid && { why: "" }) }, place);
+    } else if (notice) this.insert({ key: keyOf(entry, "notice"), kind: "notice", at, ...notice }, place);
   }
 
   insert(item, place) {

@@ -24,7 +24,7 @@ const moreBelow = (n) => t(n === 1 ? "moreLine" : "moreLines", { n });
 
 /** Says at each box of the card how much is out of sight. `unseen()` is that in words, or nothing; `open()` shows all. */
 export function watchWhole(card, id) {
-  const found = [...card.querySelectorAll("pre.code, .plan")].filter((box) => !box.closest("details"));
+  const found = [...card.querySelectorAll("pre.code, .plan, .given")].filter((box) => !box.closest("details"));
   const watched = found.map((box, number) => watchBox(box, `${id}-${number}`));
   const tables = [...card.querySelectorAll(".plan .wide")].map((box, number) => watchSides(box, `${id}-wide-${number}`));
   const hiding = () => (look(), [...watched, ...tables].filter((each) => each.gaps().length > 0));
@@ -34,34 +34,52 @@ export function watchWhole(card, id) {
   };
 }
 
+/** By box: `measure()` reads, and `draw(what it read)` writes. All are read before any is written: a layout for each would be one too many. */
+const measured = new WeakMap();
+const sizes = new ResizeObserver((entries) => {
+  const grown = entries.map(({ target }) => measured.get(target)).filter(Boolean);
+  const read = grown.map(({ measure }) => measure());
+  grown.forEach(({ draw }, number) => draw(read[number]));
+  lookSoon();
+});
+
 function watchBox(box, key) {
   const words = h("span", { id: `below-${key}` });
+  const left = Number(box.dataset.left ?? 0);
   const open = () => {
     opened.add(key);
+    box.classList.add("opened");
     update();
     show(box);
   };
   const note = h("p", { class: "below", hidden: true }, words, " ", button("showAll", "quiet", open));
-  const update = () => {
-    box.classList.toggle("opened", opened.has(key));
-    const isCut = below(box) > SLACK;
-    box.classList.toggle("faded", isCut);
-    note.hidden = !isCut;
-    if (isCut) words.textContent = moreBelow(linesIn(box, below(box)));
-    look();
+  const measure = () => (below(box) > SLACK ? linesIn(box, below(box)) : 0);
+  const draw = (lines) => {
+    box.classList.toggle("faded", lines > 0);
+    note.hidden = lines === 0;
+    if (lines > 0) words.textContent = moreBelow(lines);
   };
+  const update = () => {
+    draw(measure());
+    lookSoon();
+  };
+  box.classList.toggle("opened", opened.has(key));
   box.setAttribute("aria-describedby", words.id);
   box.after(note);
+  if (left) box.after(h("p", { class: "below" }, t("notDrawn", { n: left })));
   box.addEventListener("scroll", update);
+  measured.set(box, { measure, draw });
   // Only what is laid out has a height: this tells of the first time, too.
-  new ResizeObserver(update).observe(box);
+  sizes.observe(box);
   watch(box, key, (from, to) => {
     const { top, bottom } = box.getBoundingClientRect();
     const part = (edge) => (edge - top + box.scrollTop) / box.scrollHeight;
     return [part(Math.max(top, from)), part(Math.min(bottom, to))];
   });
-  const gaps = () => gapsOf(key, box.scrollHeight);
+  // What is not drawn was not seen.
+  const gaps = () => [...gapsOf(key, box.scrollHeight), ...(left ? [[box.scrollHeight, Infinity]] : [])];
   const inWords = () => {
+    if (left) return t("notDrawn", { n: left });
     const [[first, to], ...more] = gaps();
     if (first <= SLACK) return t("beginningUnseen");
     const isEnd = more.length === 0 && to >= box.scrollHeight - SLACK;
@@ -73,7 +91,7 @@ function watchBox(box, key) {
 
 /** A table of a plan that is wider than the screen. */
 function watchSides(box, key) {
-  box.addEventListener("scroll", look);
+  box.addEventListener("scroll", lookSoon);
   watch(box, key, (from, to) => {
     const { top, bottom } = box.getBoundingClientRect();
     // Of one that cannot be seen no column was.
@@ -96,6 +114,14 @@ function watch(box, key, part) {
   timer ??= setInterval(look, LOOKED_AT_EVERY);
 }
 
+let isDue = false;
+
+function lookSoon() {
+  if (isDue) return;
+  isDue = true;
+  requestAnimationFrame(() => ((isDue = false), look()));
+}
+
 /** Notes what is on the screen now. */
 function look() {
   if (document.hidden || boxes.size === 0) return;
@@ -107,7 +133,7 @@ function look() {
   if (boxes.size === 0) timer = clearInterval(timer);
 }
 
-addEventListener("scroll", look, { passive: true });
+addEventListener("scroll", lookSoon, { passive: true });
 
 function add(key, [from, to]) {
   if (!(to > from)) return;

@@ -18,7 +18,7 @@ export const en = {
   more: "More answers", deny: "Deny", denyWhy: "Deny with a message", denyStop: "Deny and stop the turn", why: "Message to the agent",
   edit: "Edit what runs", editHow: "The rules are asked again about what you write.", send: "Send", cancel: "Cancel",
   really: "Really allow this?", yesAllow: "Yes, allow", badJson: "This is no valid JSON.",
-  asks: "{label} asks", wants: "wants to use {tool}", risk_low: "low risk", risk_medium: "medium risk", risk_high: "high risk",
+  asks: "{label} asks", wants: "wants to use {tool}", risk_low: "low risk", risk_medium: "medium risk", risk_high: "high risk", risk_unknown: "risk not known",
   previewOnly: "Preview only: more may run than is shown here.", held: "Held before it runs. Without an answer it is denied.",
   saysAgent: "The agent says", reason: "Why it is asked", until: "Can be answered until", quorum: "{n} people must allow it",
   allowedBy: "Allowed by {names}", wholeInput: "Whole input",
@@ -40,7 +40,7 @@ export const en = {
   mode_plan: "only reads, and makes a plan", mode_auto: "decides by itself what to ask",
   mode_dontAsk: "what would be asked is denied", mode_bypassPermissions: "asks nothing: rules and protected files still hold",
   search: "Search", older: "Older", nothingFound: "Nothing fits.", noLog: "This device may not read the log.",
-  rights: "May", right_talk: "talk", right_review: "answer", right_start: "start sessions", right_admin: "administer", linkedSince: "linked", revoke: "Revoke", reallyRevoke: "Revoke this device?", thisDevice: "this one",
+  rights: "May", right_talk: "talk", right_review: "answer", right_start: "start sessions", right_admin: "administer", linkedSince: "linked", revoke: "Revoke", reallyRevoke: "Revoke {name}?", thisDevice: "this one",
   forget: "Forget this device's key", language: "Language",
   linkFirst: "This browser is not linked yet",
   linkHow: "Run “portcullis page” at the computer where the gate runs, or “portcullis device link” for a phone, and open the link.",
@@ -62,13 +62,13 @@ export const en = {
   tokens: "Tokens", expires: "expires", expired: "expired", neverExpires: "does not expire", reallyRevokeToken: "Revoke this token of {name}?",
   newToken: "New token", newTokenHow: "It is shown this once. Programs send it as “Authorization: Bearer TOKEN”.", addToken: "Make a token",
   finished: "{label} is done", died: "{label} has ended", mute: "No notifications", unknownSession: "No such session",
-  notify: "Turn notifications on", notified: "This browser tells you when something waits, is done or has ended.",
+  notify: "Turn notifications on", notified: "This browser tells you when something waits, is done or has ended, while this page is open, in a tab or in the background.",
   notNotified: "This browser can tell you when something waits, also while you look at something else.", cannotNotify: "Notifications are blocked in this browser's settings.",
   attach: "Attach", takeAway: "Take {name} away", uploading: "Sending the files …", tooManyFiles: "At most {n} files go along.", tooLarge: "{name} is larger than {most}.",
   conversation: "Conversation", newer: "Newer", replied: "replied", event_waiting: "waiting", event_delivered: "delivered", event_seen: "seen", event_expired: "expired", event_dropped: "dropped", event_dead: "not delivered",
   turnInterrupted: "The turn was interrupted. {why}", turnFailed: "The turn failed. {why}", callResult: "Result", callFailed: "It failed", cut: "The rest is too long to be shown here.",
   call_running: "running", call_done: "done", call_failed: "failed", continue: "Continue",
-  by_channel: "the channel", by_hooks: "hooks", by_run: "run", by_gateway: "the gateway", by_acp: "an editor",
+  by_channel: "the channel", by_hooks: "hooks", by_run: "portcullis run", by_gateway: "the gateway", by_acp: "an editor",
   oneElsewhere: "1 prompt waits for you", manyElsewhere: "{n} prompts wait for you",
   orContinue: "Or go on with a conversation", noConversations: "There is none in these folders yet.", goThere: "Go there",
   handedOver: "handed over", differs: "What ran was not what was shown.",
@@ -85,7 +85,16 @@ export const en = {
   reallyEdited: "Run this instead?", nothingToRun: "There is nothing to run. Deny it instead, or write what should run.", sayWhat: "Say what it should do.", call_queued: "comes next",
   beginningUnseen: "its beginning was not in sight", partUnseen: "a part of it was never on the screen", columnsUnseen: "a table has more columns to the side", planWords: "These words go with Keep planning. Press again to approve without them.",
   reallyBypass: "In this mode nothing is asked: whatever the agent wants to run, runs. Really?", refusedAfter: "Claude Code refused it all the same",
-  justMoved: "This prompt has just moved. Look at it, then press again.",
+  justMoved: "This prompt has just moved or come into sight. Look at it, then press again.",
+  reallyAdmin: "Make {name} an admin, who may do everything that you may on this page?", reallyRevokeHere: "Revoke {name}, the device that you are using? This page closes at once.",
+  noFolders: "No folder is configured in which sessions may be started. Write into config.toml: [start] folders = [\"~/code\"], and start the gate anew. “portcullis help settings” says where that file is.", wrote: "{name} wrote", linkWhat: "This browser gets a key of its own for the gate at {host}. With it you see your sessions and answer their prompts here, until you revoke it.", comma: ", ", asksNothing: "asks nothing", moreElsewhere: "{n} more wait for you", otherElsewhere: "{n} waiting in other sessions", readPaused: "It is read, but no tool runs until Go on.", resumed: "Tools may run again. If it has stopped, tell it to go on.",
+  notDrawn: "{n} more lines are too many to be drawn: portcullis ask show has them", of: "{name}: ", morePrompts: "{n} more wait. They come up as these are answered.", toSessions: "To the sessions",
+  perhapsOpen: "Something was said there within the last ten minutes: it may still be open in a terminal. Two that go on with one conversation do not see each other. Continue it here all the same?",
+  leftToClient: "Claude Code decides", leftToClientHow: "No rule asks for it. In mode auto Claude Code's own check lets it run, denies it, or asks.",
+  rulesHow: "Rules are written at the command line: portcullis rules add, portcullis rules remove NUMBER.",
+  noNotify: "Turn notifications off", notifiedAlways: "This browser tells you when something waits, also while this page is closed; and when a session is done or has ended, while it is open.",
+  anotherDevice: "Another device is linked by portcullis device link, at the computer where the gate runs.",
+  tokenOf: "The token of {name}. It is shown this once:", copy: "Copy", copied: "Copied.",
 };
 
 let language = localStorage.getItem("portcullis.language") ?? (navigator.language.startsWith("zh") ? "zh-CN" : "en");
@@ -96,6 +105,9 @@ function apply() {
 }
 
 export const currentLanguage = () => language;
+
+/** Times and numbers are written as the browser's user is used to, where that is in the page's language. */
+export const locale = () => navigator.languages.find((each) => each.split("-")[0] === language.split("-")[0]) ?? language;
 
 export function setLanguage(chosen) {
   language = chosen;
@@ -112,14 +124,17 @@ export const errorInChinese = (number) => (language === "zh-CN" ? ERRORS[number]
 /** A sentence of the log. */
 export const sentence = (text) => translated(text, SENTENCES);
 
-/** How a part of a sentence is put into the Chinese one: as it is, translated, or in brackets where it is there. */
-const PUT = { $: (part) => part, "@": (part) => phrase(part), "#": (part) => part && `（${part}）` };
+/** How a part of a sentence is put into the Chinese one: as it is, translated, in brackets where it is there, or behind a colon. */
+const PUT = { $: (part) => part, "@": (part) => phrase(part), "#": (part) => (part ? `（${part}）` : " "), "%": (part) => part.replace(/^: /, "：") };
+
+/** What is longer holds what someone else wrote, and is not looked through. */
+const LONGEST = 1000;
 
 function translated(text, table) {
-  if (language !== "zh-CN") return text;
+  if (language !== "zh-CN" || text.length > LONGEST) return text;
   for (const [whole, chinese] of table) {
     const match = text.match(whole);
-    if (match) return chinese.replace(/([$@#])(\d)/g, (_, kind, part) => PUT[kind](match[part] ?? ""));
+    if (match) return chinese.replace(/([$@#%])(\d)/g, (_, kind, part) => PUT[kind](match[part] ?? ""));
   }
   return text;
 }

@@ -18,13 +18,13 @@ self.addEventListener("notificationclick", (event) => event.waitUntil(clicked(ev
 
 async function show() {
   const muted = (await stored("muted").catch(() => [])) ?? [];
-  const open = (await gate("GET", "/api/v1/asks?state=open").catch(() => [])).filter((ask) => !muted.includes(ask.label));
+  const open = (await gate("GET", "/api/v1/asks?state=open").catch(() => [])).filter((ask) => ask.state === "open" && !muted.includes(ask.label));
   const shown = await self.registration.getNotifications();
   shown.filter(({ data }) => data?.ask && !open.some((ask) => ask.id === data.ask)).forEach((settled) => settled.close());
   // A browser wants to see a notification for each push, also where someone was faster.
   if (open.length === 0) return self.registration.showNotification(words("waits"), { tag: "waits", icon: icon() });
   await Promise.all(open.slice(-5).map((ask) => self.registration.showNotification(words("asks", { label: shownText(ask.label ?? "") }), {
-    body: `${words("risk", { level: ask.risk?.level ?? "low" })}\n${shownText(`${ask.tool}: ${ask.preview.slice(0, LONGEST_SHOWN)}`)}`,
+    body: `${words("risk", { level: ask.risk?.level ?? (ask.preview_only ? "unknown" : "low") })}\n${shownText(`${ask.tool}: ${ask.preview.slice(0, LONGEST_SHOWN)}`)}`,
     tag: `ask-${ask.id}`,
     icon: icon(),
     data: { ask: ask.id, session: ask.session },
@@ -33,7 +33,7 @@ async function show() {
 }
 
 /** As on the page: what could hide or reorder text is shown by its number. (A worker imports nothing.) */
-const HIDING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb]|[\u{e0000}-\u{e01ef}]/gu;
+const HIDING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
 const shownText = (text) => String(text).replace(HIDING, (character) => `\u27e8U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`);
 
 /** The fields that the text of a notification has, of tools whose text does not have them all. */
@@ -43,9 +43,12 @@ const isShownWhole = ({ tool, input }) => !Object.hasOwn(SHOWN, tool) || Object.
 /** Line breaks and runs of blanks push what stands behind them out of sight. */
 const SPREAD = /\s{2}|[^\S ]/;
 
+/** Letters that are written from right to left turn round what stands between them. */
+const TURNING = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]|[\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
+
 /** What can be decided by one tap: short, seen whole, not dangerous, and yes or no. */
 const isSimple = (ask) =>
-  ask.kind === "tool" && !ask.preview_only && isShownWhole(ask) && !ask.default_to_no && ask.risk?.level !== "high" && ask.preview.length <= LONGEST && !SPREAD.test(ask.preview) && shownText(ask.preview) === ask.preview && !ask.quorum;
+  ask.kind === "tool" && !ask.requires_user_interaction && !TURNING.test(ask.preview) && !ask.preview_only && isShownWhole(ask) && !ask.default_to_no && ask.risk?.level !== "high" && ask.preview.length <= LONGEST && !SPREAD.test(ask.preview) && shownText(ask.preview) === ask.preview && !ask.quorum;
 
 async function clicked({ action, notification }) {
   notification.close();

@@ -3,6 +3,7 @@
 
 use portcullis_core::{escape_attribute, excerpt, hides, in_tag, is_identifier, is_of_tag, neutralise, visible};
 
+use crate::hooks::is_made_by_client;
 use crate::link::EventFrame;
 
 /// As much of one event goes through a hook; the rest is had by `inbox`.
@@ -52,13 +53,25 @@ pub fn envelope(frame: &EventFrame<'_>, fence: &str, longest: Option<usize>) -> 
     )
 }
 
-/// The event whose envelope this text is: its id, its conversation and its sender. None for other text.
-pub fn event_in(text: &str) -> Option<(String, String, String)> {
-    let (before, tag) = text.split_once("<channel source=\"portcullis\" event_id=\"")?;
+const TAG: &str = "<channel source=\"portcullis\" event_id=\"";
+
+/// The events whose envelopes this text is: of each its id, its conversation and its sender. None for other text. What a
+/// hook gave the client stands in a frame of the client's, with more before it, and may be several.
+pub fn events_in(text: &str) -> Vec<(String, String, String)> {
+    let Some((before, rest)) = text.split_once(TAG) else { return vec![] };
     // One line of ours may stand before it; a person who quotes an envelope has more to say.
-    if before.lines().count() > 1 {
-        return None;
+    if before.lines().count() > 1 && !is_made_by_client(text) {
+        return vec![];
     }
+    rest.split(TAG).filter_map(event_of_tag).collect()
+}
+
+/// The same, of the first.
+pub fn event_in(text: &str) -> Option<(String, String, String)> {
+    events_in(text).into_iter().next()
+}
+
+fn event_of_tag(tag: &str) -> Option<(String, String, String)> {
     let (head, _) = tag.split_once('>')?;
     let (event, attributes) = head.split_once('"')?;
     let value = |name: &str| {
@@ -171,6 +184,21 @@ mod tests {
         assert_eq!(words_in(&envelope(&frame("main is red\nagain"), "k7", None)), Some("main is red\nagain"));
         assert_eq!(words_in("<channel source=\"portcullis\" event_id=\"1\">hello</channel>"), Some("hello"));
         assert_eq!(words_in("hello"), None);
+    }
+
+    #[test]
+    fn events_are_found_in_what_the_client_makes_of_a_hook_and_not_in_what_a_person_quotes() {
+        let made = envelope(&frame("main is red"), "k7", None);
+        let woken = format!(
+            "<task-notification>\n<summary>Stop hook feedback</summary>\n\n<system-reminder>\n\
+            Stop hook blocking error from command \"FileChanged\": {made}\n\n{made}\n</system-reminder>\n</task-notification>"
+        );
+        let event = event_in(&made).unwrap();
+        assert_eq!(events_in(&woken), [event.clone(), event.clone()]);
+        assert_eq!(words_in(&woken), Some("main is red"));
+        let stopped = format!("Stop hook feedback:\n- [portcullis]: one line\nand another\n{made}");
+        assert_eq!(events_in(&stopped), [event]);
+        assert_eq!(events_in(&format!("Look at this:\nit came\ntwice\n{made}")), []);
     }
 
     proptest! {

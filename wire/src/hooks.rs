@@ -117,7 +117,7 @@ pub struct HookCall {
 
 /// How prompts begin that Claude Code makes by itself: its own tags and notices. A person who types one of these is not
 /// taken for a person.
-const NOT_TYPED: [&str; 9] = [
+const NOT_TYPED: [&str; 10] = [
     "<task-notification",
     "<channel",
     "<teammate-message",
@@ -127,7 +127,13 @@ const NOT_TYPED: [&str; 9] = [
     "Another Claude session sent a message",
     "[Cross-session delivery notice]",
     "# Autonomous loop",
+    "Stop hook feedback",
 ];
+
+/// Whether Claude Code made this prompt by itself.
+pub fn is_made_by_client(prompt: &str) -> bool {
+    NOT_TYPED.iter().any(|opening| prompt.trim_start().starts_with(opening))
+}
 
 /// The call is not one we understand.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
@@ -194,8 +200,7 @@ impl HookCall {
 
     /// A turn that Claude Code began by itself, to tell the model of something, and not the person typing.
     pub fn is_notification(&self) -> bool {
-        let prompt = self.prompt.trim_start();
-        NOT_TYPED.iter().any(|opening| prompt.starts_with(opening))
+        is_made_by_client(&self.prompt)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The questions of an agent, and the answers that people give: read in one place for every door.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use portcullis_core::{AskKind, Details, visible};
 use serde::{Deserialize, Serialize};
@@ -89,6 +89,11 @@ impl Questions {
     pub fn read(&self, given: &GivenAnswers) -> Result<Map<String, Value>, String> {
         if self.0.is_empty() {
             return Err("this prompt asks no questions".to_owned());
+        }
+        let mut asked = BTreeSet::new();
+        if let Some(twice) = self.0.iter().find(|question| !asked.insert(&question.text)) {
+            // An answer goes to its question by the question's words.
+            return Err(format!("{:?} is asked twice, so that no answer fits: deny it", twice.text));
         }
         let mut answers = Map::new();
         let mut put = |question: &AgentQuestion, line: &str| match answers
@@ -188,6 +193,14 @@ mod tests {
     use super::*;
     use expect_test::expect;
     use serde_json::json;
+
+    #[test]
+    fn questions_of_the_same_words_cannot_be_answered() {
+        let one = json!({"question": "Go on?", "options": [{"label": "keep"}, {"label": "delete"}]});
+        let twice = Questions::of(&json!({"questions": [one, one]}));
+        let given = GivenAnswers::ByQuestion([("Go on?".to_owned(), "delete".to_owned())].into());
+        assert!(twice.read(&given).unwrap_err().contains("asked twice"));
+    }
 
     fn questions(count: usize) -> Questions {
         let one = json!({"question": "Which store = state?", "multiSelect": false,

@@ -296,12 +296,23 @@ fn called(call: &ToolCall) -> (Weight, String) {
         Text::Here(text) if !text.is_empty() => format!(": {}", cut(text)),
         _ => String::new(),
     };
-    let said = format!("{ran} {}{what} (decided by {})", call.tool, call.decided_by);
+    let said = format!("{ran} {}{what} (decided by {})", call.tool, decider(&call.decided_by));
     match call.unasked {
         true => {
             (Weight::Attention, format!("ALARM: {said}. A person had to be asked, and nothing shows that anybody was"))
         }
         false => (weight, said),
+    }
+}
+
+/// Who decided, where the client names a kind of answer and not a person.
+fn decider(decided_by: &str) -> &str {
+    match decided_by {
+        "user_temporary" | "user_permanent" | "user_reject" | "user-rejected" => "person",
+        // Its mode, its settings, its own check of a part of a line.
+        "permission-rule" => "client",
+        other if other.starts_with("config/") => "client",
+        other => other,
     }
 }
 

@@ -42,6 +42,23 @@ impl Judgement {
     }
 }
 
+impl Judgement {
+    /// Whether no rule and no mode lets the call pass unasked.
+    pub fn is_mandatory(&self) -> bool {
+        self.mandatory_asks.iter().any(MandatoryAsk::holds_in_every_mode)
+    }
+
+    /// Whether a person must decide, also where the client would let the call through by itself.
+    pub fn must_be_asked(&self) -> bool {
+        self.is_asked_by_rule() || self.is_mandatory()
+    }
+
+    /// Whether Claude Code's own check decides about it, in this mode, and perhaps asks nobody.
+    pub fn is_left_to_client(&self, mode: Mode) -> bool {
+        mode == Mode::Auto && self.decision == Decision::Ask && !self.must_be_asked()
+    }
+}
+
 /// Why a call does not pass unasked, whatever the rules say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MandatoryAsk {
@@ -73,6 +90,12 @@ impl MandatoryAsk {
             | Self::Malformed => true,
             Self::NotPlain(_) | Self::FolderAndGit | Self::FolderAndFiles | Self::PlanMode => false,
         }
+    }
+
+    /// Whether the gate itself holds the call up for it, whatever the client would do.
+    fn holds_in_every_mode(&self) -> bool {
+        // A line that nobody can read may hold what a rule denies or asks for.
+        matches!(self, Self::CriticalRemoval(_) | Self::ProtectedPath(_) | Self::Unreadable(_))
     }
 
     fn is_about_the_mode(&self) -> bool {

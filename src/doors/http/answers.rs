@@ -37,13 +37,22 @@ impl AnswerMemory {
 pub(super) fn counted(door: &Door, permitted: &Permitted, answer: Response) -> Result<Response, Fault> {
     let size = usize::try_from(answer.body().size_hint().lower()).unwrap_or(usize::MAX);
     let Some(sender) = permitted.counted_as().filter(|_| size > SMALL) else { return Ok(answer) };
-    let mut share = door.unread.0.share(&sender);
-    share.set(size).map_err(|_| {
-        Fault::new(Kind::TooManyUnread, "earlier answers were not read yet, and take all the memory for answers")
-            .retry_after(RETRY)
-    })?;
+    let share = taken(door, &sender, size)?;
     let pass = Pass::of(door, permitted).ending();
     Ok(answer.map(|body| Body::new(CountedBody { body, rest: Bytes::new(), pass, share })))
+}
+
+/// Room for an answer of about this size, taken before it is made, by whoever it is counted for: an answer that could not
+/// be held is not made.
+pub(super) fn reserved(door: &Door, sender: Option<&str>, size: usize) -> Result<Option<Share>, Fault> {
+    sender.filter(|_| size > SMALL).map(|sender| taken(door, sender, size)).transpose()
+}
+
+fn taken(door: &Door, sender: &str, size: usize) -> Result<Share, Fault> {
+    let mut share = door.unread.0.share(sender);
+    let full = "earlier answers were not read yet, and take all the memory for answers";
+    share.set(size).map_err(|_| Fault::new(Kind::TooManyUnread, full).retry_after(RETRY))?;
+    Ok(share)
 }
 
 /// A body whose bytes count until they were written. It is handed out in pieces: what hyper has of it, it sends.

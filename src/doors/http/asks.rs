@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
-use portcullis_core::{Ask, AskLife, State as Known, TokenScope};
+use portcullis_core::{Ask, AskLife, State as Known, Text, TokenScope};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, VerdictView};
 use portcullis_wire::error::Fault;
 use serde::Deserialize;
 
 use super::Door;
 use super::access::Permitted;
+use super::answers::reserved;
 use super::body::{Params, idempotency_key, known_state, read_json};
 use super::response::{ErrorResponse, Json};
 use crate::hub::{find_ask_to_show, find_session};
@@ -24,10 +25,11 @@ pub(super) struct AskFilter {
 /// `GET /api/v1/asks[?state=open][&session=ID]`: open and recently settled prompts, newest last.
 pub(super) async fn list(
     State(door): State<Arc<Door>>,
-    Permitted { actor, .. }: Permitted,
+    permitted: Permitted,
     Params(filter): Params<AskFilter>,
 ) -> Result<Json<Vec<AskView>>, ErrorResponse> {
     known_state(filter.state.as_deref(), &AskLife::NAMES)?;
+    let (counted_as, actor, counting) = (permitted.counted_as(), permitted.actor, Arc::clone(&door));
     let asks = door.hub.look(move |state| {
         let session = filter.session.map(|wanted| find_session(state, &wanted, &actor.scope)).transpose()?;
         let all: Box<dyn Iterator<Item = _>> = match filter.state.as_deref() {
@@ -41,9 +43,18 @@ pub(super) async fn list(
         let of_it = all.filter(|(ask, _)| session.is_none_or(|session| ask.session == session));
         let covered: Vec<_> = of_it.filter(|(ask, _)| covers(state, &actor.scope, ask)).collect();
         let older = covered.len().saturating_sub(filter.limit.unwrap_or(usize::MAX));
-        Ok::<_, Fault>(covered.into_iter().skip(older).map(|(ask, life)| view(state, ask, life)).collect())
+        let listed = &covered[older..];
+        let room = reserved(&counting, counted_as.as_deref(), listed.iter().map(|(ask, _)| size_in_answer(ask)).sum())?;
+        Ok::<_, Fault>((listed.iter().map(|(ask, life)| view(state, ask, life)).collect(), room))
     });
-    Ok(Json(asks.await??))
+    // The place is kept until the answer is made, and then taken by the answer itself.
+    let (asks, _room) = asks.await??;
+    Ok(Json(asks))
+}
+
+/// About as many bytes are in an answer for this prompt: its input stands there, and the preview of it.
+pub(super) fn size_in_answer(ask: &Ask) -> usize {
+    ask.preview.len() + ask.description.len() + ask.details.input.as_ref().map_or(0, Text::len)
 }
 
 /// `GET /api/v1/verdicts`: who said what, newest last.

@@ -19,6 +19,8 @@ use tokio::sync::mpsc;
 
 use super::Door;
 use super::access::Permitted;
+use super::answers::reserved;
+use super::asks::size_in_answer;
 use super::body::read_json;
 use super::response::{ErrorResponse, Json, event_stream};
 use super::seats::Seat;
@@ -106,13 +108,16 @@ impl Streaming {
 /// `GET /api/pending`: the prompts that are open.
 pub(super) async fn pending(
     State(door): State<Arc<Door>>,
-    Permitted { actor, .. }: Permitted,
+    permitted: Permitted,
 ) -> Result<Json<PendingAsks>, ErrorResponse> {
+    let (counted_as, actor, counting) = (permitted.counted_as(), permitted.actor, Arc::clone(&door));
     let open = door.hub.look(move |state| {
-        let listed = state.listed_asks().filter(|(ask, _)| state.is_in_scope(Some(ask.session), &actor.scope));
-        listed.map(|(ask, life)| PendingAsk::of(ask, life)).collect()
+        let listed = || state.listed_asks().filter(|(ask, _)| state.is_in_scope(Some(ask.session), &actor.scope));
+        let room = reserved(&counting, counted_as.as_deref(), listed().map(|(ask, _)| size_in_answer(ask)).sum())?;
+        Ok::<_, Fault>((listed().map(|(ask, life)| PendingAsk::of(ask, life)).collect(), room))
     });
-    Ok(Json(PendingAsks { pending: open.await? }))
+    let (pending, _room) = open.await??;
+    Ok(Json(PendingAsks { pending }))
 }
 
 /// `POST /api/confirm`: yes or no.
@@ -140,19 +145,20 @@ pub(super) async fn confirm(
     }
 }
 
-/// By the prompt's id, the client's id of the call, or the code. Several prompts of the sessions in this scope may be
-/// about one call.
+/// By the prompt's id, its code, or the client's id of the call, in this order: what a client calls its call is its own
+/// choice, and is never taken for another prompt's code. Several prompts of the sessions in this scope may be about one call.
 fn targets(state: &Known, id: &str, scope: &TokenScope) -> Vec<(VerdictTarget, Option<Code>)> {
     if let Ok(id) = id.parse() {
         return vec![(VerdictTarget::Id(id), None)];
+    }
+    let code = Code::parse(id);
+    let has_code = |ask: &Ask| Some(ask.code) == code && state.is_in_scope(Some(ask.session), scope);
+    if let Some(code) = code.filter(|_| state.listed_asks().any(|(ask, _)| has_code(ask))) {
+        return vec![(VerdictTarget::Code(code), None)];
     }
     let is_of_call =
         |ask: &&Ask| ask.details.tool_use_id.as_deref() == Some(id) && state.is_in_scope(Some(ask.session), scope);
     let of_call = state.listed_asks().map(|(ask, _)| ask).filter(is_of_call);
     let of_call: Vec<_> = of_call.map(|ask| (VerdictTarget::Id(ask.id), Some(ask.code))).collect();
-    if of_call.is_empty() {
-        Code::parse(id).map(|code| (VerdictTarget::Code(code), None)).into_iter().collect()
-    } else {
-        of_call
-    }
+    if of_call.is_empty() { code.map(|code| (VerdictTarget::Code(code), None)).into_iter().collect() } else { of_call }
 }

@@ -58,6 +58,7 @@ files! {
     "icon.svg" "image/svg+xml",
     "index.html" HTML,
     "input.js" SCRIPT,
+    "led.js" SCRIPT,
     "link.js" SCRIPT,
     "log.js" SCRIPT,
     "main.js" SCRIPT,

@@ -86,6 +86,10 @@ impl Starter {
     /// The folder that was asked for, if sessions may work there; without one, the first that is configured.
     fn folder(&self, wanted: Option<&str>) -> Result<PathBuf, Fault> {
         let not_allowed = |what: String| Fault::new(Kind::FolderNotAllowed, what);
+        let not_there = |what: String| Fault {
+            hint: "look at how it is written, or make it first".to_owned(),
+            ..not_allowed(what)
+        };
         let Some(first) = self.folders.first() else {
             return Err(not_allowed("no folder is configured in which sessions may be started".to_owned()));
         };
@@ -93,11 +97,13 @@ impl Starter {
         let wanted = Path::new(wanted);
         let is_below = || self.folders.iter().any(|allowed| wanted.starts_with(allowed));
         // Only of what is allowed it is said whether it is there.
-        let why = || match is_below() && !wanted.components().any(|part| part == Component::ParentDir) {
-            true => format!("there is no folder {}", wanted.display()),
-            false => format!("sessions may not be started in {wanted:?}, but in {}", self.folders().join(", ")),
+        let fault = || match is_below() && !wanted.components().any(|part| part == Component::ParentDir) {
+            true => not_there(format!("there is no folder {}", wanted.display())),
+            false => {
+                not_allowed(format!("sessions may not be started in {wanted:?}, but in {}", self.folders().join(", ")))
+            }
         };
-        self.allowed(wanted).ok_or_else(|| not_allowed(why()))
+        self.allowed(wanted).ok_or_else(fault)
     }
 
     fn allowed(&self, wanted: &Path) -> Option<PathBuf> {
@@ -158,7 +164,7 @@ pub(super) async fn begin(door: &Arc<Door>, new: NewProcess) -> Result<RunningPr
     let full = |_| Fault::new(Kind::TooManySessions, format!("{MAX_SESSIONS} sessions run that were started here"));
     let place = Arc::clone(&door.starter.places).try_acquire_owned().map_err(full)?;
     let mut watcher = door.hub.watch(|_| vec![]).await?;
-    let failed = |what: String| Fault::new(Kind::StartFailed, format!("the session could not be started: {what}"));
+    let failed = |what: String| not_started(&what);
     let mut child = (door.starter.spawn)(&new).map_err(|error| failed(error.to_string()))?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let (Some(mut stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
@@ -185,6 +191,21 @@ pub(super) async fn begin(door: &Arc<Door>, new: NewProcess) -> Result<RunningPr
         },
         words = words => Err(failed(words.unwrap_or_default())),
         () = tokio::time::sleep(ATTACH_TIMEOUT) => Err(failed(format!("it did not attach within {} s, and was ended", ATTACH_TIMEOUT.as_secs()))),
+    }
+}
+
+/// Why a session did not come up, by what its process said at its end: what went wrong, why, and what to do.
+fn not_started(words: &str) -> Fault {
+    let part = |name: &'static str| words.lines().filter_map(move |line| line.trim().strip_prefix(name)).map(str::trim);
+    let said = part("error:").chain(part("caused by:")).collect::<Vec<_>>();
+    let what = match said.is_empty() {
+        true => words.split_whitespace().collect::<Vec<_>>().join(" "),
+        false => said.join(": "),
+    };
+    let fault = Fault::new(Kind::StartFailed, format!("the session could not be started: {what}"));
+    match part("hint:").next() {
+        Some(hint) => Fault { hint: hint.to_owned(), ..fault },
+        None => fault,
     }
 }
 
@@ -252,6 +273,18 @@ async fn read_tail(mut stderr: ChildStderr, words: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use std::process::Stdio;
+
+    #[test]
+    fn what_a_process_says_at_its_end_is_one_sentence_and_one_hint() {
+        let told = |words: &str| (not_started(words).message, not_started(words).hint);
+        let (message, hint) =
+            told("warning: x\nerror: it does not run\n  caused by: no such file\n  hint: install it\n");
+        assert_eq!(message, "the session could not be started: it does not run: no such file");
+        assert_eq!(hint, "install it");
+        let (message, hint) = told("Killed\n by signal 9");
+        assert_eq!(message, "the session could not be started: Killed by signal 9");
+        assert_eq!(hint, Kind::StartFailed.entry().1);
+    }
 
     /// It closes standard error or keeps it open, says so, and stays for ever.
     #[tokio::test]

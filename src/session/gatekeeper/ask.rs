@@ -8,7 +8,7 @@ use portcullis_wire::api::REFUSED_AFTER_YES;
 use portcullis_wire::permission::suggested;
 use portcullis_wire::preview::{description, preview};
 
-use super::judge::{must_ask, quorum};
+use super::judge::quorum;
 use super::request::{CallKey, ToolRequest, WithoutDecision};
 use crate::fixed;
 
@@ -75,7 +75,7 @@ fn reason(request: &ToolRequest, judgement: &Judgement) -> String {
     let said = request.flags.reason.clone().unwrap_or_default();
     let is_let_pass = judgement.decision == RuleDecision::Allow && request.kind() == AskKind::Tool;
     match () {
-        () if must_ask(judgement) => judgement.why.clone(),
+        () if judgement.must_be_asked() => judgement.why.clone(),
         () if !said.is_empty() => said,
         // Its own settings or checks say so, and not every connection tells which.
         () if is_let_pass => "Claude Code asks for it by itself".to_owned(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis_core::AskKind;
-use portcullis_core::policy::{Call, Decision, Judgement, MandatoryAsk, Mode, OutsidePolicy};
+use portcullis_core::policy::{Call, Decision, Judgement, Mode, OutsidePolicy};
 use portcullis_wire::tools;
 use serde_json::json;
 use tokio::sync::{Semaphore, oneshot};
@@ -97,7 +97,7 @@ impl Judge {
         let judged =
             self.within(move |judged_in| judged_in.rules.decide(Mode::Default, &judged_in.context(None), read));
         match judged.await.unwrap_or_else(|| late(Mode::Default, None, None)) {
-            judgement if denied_by(&judgement).is_some() || must_ask(&judgement) => Err(judgement.why),
+            judgement if denied_by(&judgement).is_some() || judgement.must_be_asked() => Err(judgement.why),
             _ => Ok(()),
         }
     }
@@ -146,7 +146,7 @@ impl Judge {
         if denied_by(&judgement).is_some() {
             return GateDecision::deny(judgement.why);
         }
-        if !must_ask(&judgement) || request.kind() != AskKind::Tool {
+        if !judgement.must_be_asked() || request.kind() != AskKind::Tool {
             return GateDecision::NoDecision;
         }
         if asks_a_person(request, &judgement) {
@@ -183,26 +183,11 @@ pub(super) fn denied_by(judgement: &Judgement) -> Option<String> {
     Some(rule.pattern.to_string())
 }
 
-/// Why a person must decide, also where the client would let the call through by itself.
-pub(super) fn must_ask(judgement: &Judgement) -> bool {
-    judgement.is_asked_by_rule() || is_mandatory(judgement)
-}
-
-/// Whether no rule and no mode lets the call pass unasked.
-pub(super) fn is_mandatory(judgement: &Judgement) -> bool {
-    judgement.mandatory_asks.iter().any(never_unasked)
-}
-
-fn never_unasked(mandatory: &MandatoryAsk) -> bool {
-    // A line that nobody can read may hold what a rule denies or asks for.
-    matches!(mandatory, MandatoryAsk::CriticalRemoval(_) | MandatoryAsk::ProtectedPath(_) | MandatoryAsk::Unreadable(_))
-}
-
 /// Whether the client, told to ask about this call, has one person decide it, and that is enough.
 pub(super) fn asks_a_person(request: &ToolRequest, judgement: &Judgement) -> bool {
     let several = quorum(judgement) > 1 && request.capabilities.terminal;
     // In auto mode Claude Code has its own check decide about these before it asks anybody, or asks only at its terminal.
-    let is_checked_first = request.mode() == Mode::Auto && is_mandatory(judgement);
+    let is_checked_first = request.mode() == Mode::Auto && judgement.is_mandatory();
     request.capabilities.heeds_ask && !several && !is_checked_first
 }
 
@@ -235,7 +220,7 @@ mod tests {
         assert_eq!(judge.judge(&request).await.decision, Decision::Allow);
         let all = judge.places.acquire_many(u32::try_from(MOST_AT_ONCE).unwrap()).await.unwrap();
         let judgement = judge.judge(&request).await;
-        assert!(must_ask(&judgement) && judgement.why.contains("takes too long"), "{judgement:?}");
+        assert!(judgement.must_be_asked() && judgement.why.contains("takes too long"), "{judgement:?}");
         assert!(!judge.passes_outside_guard(&request, OutsidePolicy::Guard).await);
         drop(all);
         assert_eq!(judge.judge(&request).await.decision, Decision::Allow);

@@ -36,7 +36,7 @@ use audit::AuditLog;
 use calls::{AllowedBy, AskOutcome, Calls};
 pub(crate) use front::Front;
 pub(crate) use judge::Judge;
-use judge::{asks_a_person, denied_by, must_ask};
+use judge::{asks_a_person, denied_by};
 pub(crate) use outside::OutsideGuard;
 pub(crate) use request::{
     CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision,
@@ -141,7 +141,7 @@ impl Gatekeeper {
         if let Some(denied) = self.denied_by_stop(RefusedAt::Before, &request, &call) {
             return denied.into();
         }
-        if !must_ask(&judgement) && outside.is_none() {
+        if !judgement.must_be_asked() && outside.is_none() {
             return Decision::NoDecision.into();
         }
         if asks_a_person(&request, &judgement) {

@@ -157,7 +157,7 @@ fn answers_that_are_not_read_take_no_more_memory_than_there_is() {
     let (target, request) = (gate.target(), Request::post("/claude/hooks").token(&agent).json(&call));
     let held = std::thread::spawn(move || request.send(&target).expect(200).json());
     let prompt = gate.open_ask();
-    for path in ["/api/v1/asks", "/api/v1/watch"] {
+    for path in ["/api/v1/asks", "/api/v1/asks?state=open", "/api/pending", "/api/v1/watch"] {
         let refused = gate.get_as(&reviewer, path).expect(429);
         assert_eq!((&refused.json()["error"], refused.header("retry-after")), (&json!(42909), Some("5")), "{path}");
     }

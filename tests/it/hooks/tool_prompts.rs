@@ -334,6 +334,24 @@ fn a_call_id_that_several_prompts_have_confirms_none_of_them() {
 }
 
 #[test]
+fn what_an_agent_calls_its_call_is_not_taken_for_the_code_of_another_prompt() {
+    let home = Home::new();
+    let gate = home.serve();
+    let begin = |agent| StandIn::start_command(&home, StandIn::command_of(&home, &["--label", agent], agent));
+    let [honest, other] = ["s-1", "s-2"].map(begin);
+    home.attached(2);
+    honest.hook_later("PermissionRequest", &bash("git push"));
+    let code = gate.open_asks(1)[0]["code"].as_str().unwrap().to_owned();
+    other.hook("PreToolUse", &with(bash("touch evil"), "tool_use_id", code.as_str()));
+    other.hook_later("PermissionRequest", &bash("touch evil"));
+    gate.open_asks(2);
+    let confirmed = gate.post("/api/confirm", &json!({"id": code, "approved": true})).expect(200).json();
+    assert_eq!(confirmed, json!({"success": true}));
+    let left = gate.open_asks(1);
+    assert_eq!(left[0]["label"], "s-2", "{left:#?}");
+}
+
+#[test]
 fn a_risk_without_reasons_is_shown_without_brackets() {
     let (home, gate, session) = hooked();
     attend(&home);

@@ -28,6 +28,16 @@ fn the_rules_of_a_folder_are_shown_and_say_what_would_become_of_a_call() {
     page.fill("textarea", "ls");
     page.click("[data-action=checkCall]");
     page.see_text(".ruling .decision.allow", "allow");
+    // In mode auto nobody is asked for what no rule names.
+    page.fill("textarea", "touch x");
+    page.click("[data-action=checkCall]");
+    page.see_text(".ruling .decision.ask", "ask");
+    page.choose(".columns label:has-text(\"Mode\") select", "auto");
+    page.click("[data-action=checkCall]");
+    page.see_text(".ruling", "Claude Code decides");
+    page.fill("textarea", "rm -rf ~");
+    page.click("[data-action=checkCall]");
+    page.see_text(".ruling .decision.ask", "ask");
     page.fill("input[list=folders]", "/nowhere");
     page.press("Tab");
     page.see_text("section", "there is no folder");
@@ -43,12 +53,13 @@ fn people_and_tokens_are_seen_to_and_a_token_is_shown_once() {
     page.fill("label:has-text(\"Name\") input", "ci");
     page.click("[data-action=addToken]");
     page.see(".secret");
+    page.see_text(".new-token", "The token of ci");
     let token = page.text(".secret");
     assert_eq!(site.gate.get_as(&token, "/api/v1/me").expect(200).json()["name"], "ci");
     page.see_text(".card strong", "ci");
     page.reload();
     page.see_text(".card strong", "ci");
-    assert_eq!(page.run("document.querySelector('.secret').hidden"), true, "it is shown once");
+    assert_eq!(page.count(".secret"), 0, "it is shown once");
     page.click("[data-action=revoke]");
     page.gone("[data-action=revoke]");
     site.gate.get_as(&token, "/api/v1/me").expect(401);
@@ -99,6 +110,9 @@ fn the_log_is_filtered_by_what_it_is_about_and_by_how_much_it_matters() {
     page.choose("select", "event");
     page.gone(".log li:has-text(\"touch x\")");
     page.see_text(".log li", "a message");
+    page.choose("select", "token");
+    page.see_text(".log li", "linked a device");
+    page.gone(".log li:has-text(\"a message\")");
     page.choose("select", "");
     page.see_text(".log li", "touch x");
     assert_eq!(lines(), all);

@@ -20,6 +20,7 @@ const DO = {
     // A narrow screen is a phone's: touched, and without a pointer that hovers.
     const phone = width < 500;
     const context = await browser.newContext({ viewport: { width, height }, locale, colorScheme: dark ? "dark" : "light", hasTouch: phone, isMobile: phone });
+    await context.addInitScript("addEventListener('click', (event) => (window.lastClick = event), true)");
     const opened = await context.newPage();
     opened.setDefaultTimeout(WITHIN);
     opened.problems = [];
@@ -35,7 +36,11 @@ const DO = {
   },
   goto: ({ page, url }) => of(page).goto(url),
   reload: ({ page }) => of(page).reload(),
-  click: ({ page, at }) => of(page).locator(at).first().click(),
+  // A card that has just moved takes no press and says so: a person looks, and presses again.
+  async click({ page, at }) {
+    do await of(page).locator(at).first().click();
+    while (await of(page).evaluate(WAS_TURNED_AWAY).catch(() => false));
+  },
   fill: ({ page, at, text }) => of(page).locator(at).first().fill(text),
   press: ({ page, keys }) => of(page).keyboard.press(keys),
   select: ({ page, at, value }) => of(page).locator(at).first().selectOption(value),
@@ -104,6 +109,8 @@ const DO = {
     pages.delete(page);
   },
 };
+
+const WAS_TURNED_AWAY = `Boolean(window.lastClick?.defaultPrevented && window.lastClick.target.closest?.(".prompt button[data-action]"))`;
 
 // `getNotifications` is not asked: Chromium forgets by it what it is just about to show. What the browser took counts.
 const KEEP_SHOWN = `if (!self.shown) {

@@ -2,12 +2,14 @@
 
 use super::sight::post_hook;
 use super::site::Site;
+use crate::fakes::bridge::Bridge;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use crate::support::browser::{Browser, DESKTOP, Page, link};
 use crate::support::claude::Claude;
 use crate::support::home::Home;
 use crate::support::http::Request;
+use crate::support::standin::StandIn;
 use crate::support::until;
 use serde_json::json;
 
@@ -91,6 +93,112 @@ fn in_an_event_a_reply_its_links_and_its_files() {
     assert!(targets.as_array().unwrap().iter().all(|protocol| protocol == "https:"), "{targets}");
     let asked: Vec<String> = page.requests().into_iter().filter(|url| url.contains("track.example")).collect();
     assert_eq!(asked, [""; 0], "nothing is fetched from elsewhere");
+    nothing_happened(&page);
+}
+
+#[test]
+fn in_the_sender_of_an_event_also_of_one_that_only_a_transcript_names() {
+    const CONVERSATION: &str = "5b3e1c9a-0000-4000-8000-00000000cccc";
+    const SENDER: &str = "<img src=x onerror=window.hit=1>\"><svg onload=window.hit=1>";
+    let home = Home::new();
+    let gate = home.serve();
+    let folder = home.user().join(".claude/projects/-project");
+    std::fs::create_dir_all(&folder).unwrap();
+    let quoted = SENDER.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;");
+    let event = format!(
+        "A message.\n<channel source=\"portcullis\" event_id=\"01e\" chat_id=\"1\" via=\"http\" sender=\"{quoted}\">\nhi\n</channel>"
+    );
+    let line = json!({"type": "user", "timestamp": "2026-01-01T00:00:00.000Z", "message": {"content": event}});
+    std::fs::write(folder.join(format!("{CONVERSATION}.jsonl")), format!("{line}\n")).unwrap();
+    let session = StandIn::start_command(&home, StandIn::command_of(&home, &["--label", "api"], CONVERSATION));
+    home.attached(1);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["admin"], DESKTOP);
+    page.click(".session");
+    page.see_text(".said .event .who", SENDER);
+    nothing_happened(&page);
+    // Names are letters, digits and little else at this gate; the page does not rely on it.
+    let id = gate.get("/api/v1/sessions").expect(200).json()[0].clone();
+    let mut warned = id.clone();
+    warned["outside"] = json!({"sender": SENDER, "since": 1});
+    warned["stopped_by"] = json!(SENDER);
+    let said = json!({"event": {"id": "e1", "session": id["id"], "sender": SENDER, "text": "a later message", "at": 1, "state": "seen"}});
+    page.run(&taken(&json!({"session": warned})));
+    page.run(&taken(&said));
+    page.see_text(".said .event:has-text(\"a later message\") .who", SENDER);
+    page.see_text(".head .warning", "<img");
+    nothing_happened(&page);
+    page.click(".back");
+    page.see_text(".session .warning", SENDER);
+    nothing_happened(&page);
+    drop(session);
+}
+
+/// A script by which the page takes something in as if the gate had told it.
+fn taken(change: &serde_json::Value) -> String {
+    format!(
+        "import(document.querySelector('script[type=module]').src.replace('main.js', 'state.js')) \
+         .then(({{ take }}) => (take({change}), true))"
+    )
+}
+
+#[test]
+fn in_the_names_of_mcp_servers_their_tools_and_what_they_are_given() {
+    let site = Site::new();
+    let session = site.session();
+    site.home.attached(1);
+    let page = site.page(&["admin"], DESKTOP);
+    let tool = "mcp__<img src=x onerror=window.hit=1>__<svg onload=window.hit=1>";
+    let call = json!({"tool_name": tool, "tool_use_id": "t1", "tool_input": {"<b onclick=window.hit=1>": ATTACK}});
+    session.hook("PreToolUse", &call);
+    session.ask("abcde", tool, ATTACK, ATTACK);
+    page.see_text(".prompt header", tool);
+    page.see_text(".prompt .claim, .prompt .code", "<script>");
+    nothing_happened(&page);
+    page.click(".session");
+    page.see_text(".call .tool", tool);
+    page.click(".call summary");
+    page.see_text(".call .code", "onclick");
+    nothing_happened(&page);
+    page.click(".prompt [data-action=deny]");
+    page.see_text(".settled", tool);
+    nothing_happened(&page);
+}
+
+#[test]
+fn in_rules_people_answers_and_refusals() {
+    let home = Home::new();
+    let bridge = Bridge::of(&home, "");
+    let gate = home.serve();
+    let name = "<img src=x onerror=window.hit=1>";
+    home.run(&["rules", "add", "ask", &format!("Bash({name} *)"), "--why", ATTACK]).ok();
+    let stranger = json!({"user": "7", "called": ATTACK, "chat": "7", "direct": true, "text": "hello"});
+    assert!(bridge.asked("said", stranger)["pairing"]["code"].is_string());
+    let session = StandIn::start(&home, &["--label", "api"]);
+    home.attached(1);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["start", "admin"], DESKTOP);
+    session.ask("abcde", "Bash", "Make x", "touch x");
+    page.see(".prompt");
+    gate.verdict("abcde", &json!({"behavior": "deny", "why": ATTACK})).expect(200);
+    page.see_text(".settled q", "<script>");
+    nothing_happened(&page);
+    let view = |name: &str| page.goto(&format!("http://{}/#/{name}", gate.address()));
+    view("rules");
+    page.see_text(".rules code", name);
+    page.see_text(".rules small", "<script>");
+    page.fill("textarea", &format!("{name} y"));
+    page.click("[data-action=checkCall]");
+    page.see_text(".ruling .path", name);
+    nothing_happened(&page);
+    view("people");
+    page.see_text(".card", "<script>");
+    nothing_happened(&page);
+    view("start");
+    page.fill("input[list=folders]", &format!("/{ATTACK}"));
+    page.fill("textarea", "go");
+    page.click("[data-action=start]");
+    page.see_text(".notice", "<script>");
     nothing_happened(&page);
 }
 
@@ -234,7 +342,25 @@ fn malformed() -> Vec<(&'static str, serde_json::Value)> {
         ("Bash", json!({"command": "ls", "dangerouslyDisableSandbox": true, "run_in_background": true})),
         ("ExitPlanMode", json!({"plan": format!("x {}{}", "`".repeat(60_000), "a".repeat(60_000))})),
         ("ExitPlanMode", json!({"plan": HIDING})),
+        ("ExitPlanMode", json!({"plan": format!("x\n{}", "```\n```\n".repeat(1000))})),
+        ("ExitPlanMode", json!({"plan": "a|b\n-|-\n\n".repeat(2000)})),
+        ("MultiEdit", json!({"file_path": "/m", "edits": vec![json!({"old_string": "a", "new_string": "b"}); 2000]})),
+        ("Write", json!({"file_path": "/w", "content": "\n".repeat(200_000)})),
+        (
+            "AskUserQuestion",
+            json!({"questions": [{"question": "Which?", "options": vec![json!({"label": "a"}); 5000]}]}),
+        ),
+        ("Bash", many_fields()),
     ]
+}
+
+/// More than anybody reads, each in an element of its own.
+fn many_fields() -> serde_json::Value {
+    let mut input = json!({"command": "ls"});
+    for number in 0..5000 {
+        input[format!("field{number}")] = json!("x");
+    }
+    input
 }
 
 /// A plan that hides its worst lines where a fence opens and closes.
@@ -297,10 +423,7 @@ fn what_no_tool_takes_is_shown_whole_and_keeps_no_other_prompt_away() {
     // What the gate itself might say in a later release.
     let odd = json!({"ask": {"id": "odd", "session": "s", "code": "zzzzz", "state": "open", "at": 1, "tool": "Odd",
         "kind": "tool", "input": {"a": "strange field"}, "preview": "", "offers": "text"}});
-    page.run(&format!(
-        "import(document.querySelector('script[type=module]').src.replace('main.js', 'state.js')) \
-         .then(({{ take }}) => (take({odd}), true))"
-    ));
+    page.run(&taken(&odd));
     page.see_text(".prompt[data-code=zzzzz] .code", "strange field");
     assert_eq!(page.count(".prompt"), asks.len() as u64 + 2);
     nothing_happened(&page);
@@ -310,12 +433,15 @@ fn what_no_tool_takes_is_shown_whole_and_keeps_no_other_prompt_away() {
 fn what_hides_or_turns_text_round_is_spelled_out() {
     let model = Model::start(vec![
         Rule::on_text("go")
-            .call("Bash", json!({"command": "echo a\u{202e}b\u{200b}c\u{3164}\u{2800}\u{34f}\u{115f}\u{180b}\u{17b4}", "description": "d"}))
+            .call("Bash", json!({"command": "echo a\u{202e}b\u{200b}c\u{3164}\u{2800}\u{34f}\u{115f}\u{180b}\u{17b4}\u{fff0}\u{1d173}\u{e01f0}", "description": "d"}))
             .once(),
     ]);
     let site = Site::with(&model);
     let page = site.page(&[], DESKTOP);
     site.go();
     page.see(".prompt");
-    assert_eq!(page.text(".prompt .code"), "echo a⟨U+202E⟩b⟨U+200B⟩c⟨U+3164⟩⟨U+2800⟩⟨U+034F⟩⟨U+115F⟩⟨U+180B⟩⟨U+17B4⟩");
+    assert_eq!(
+        page.text(".prompt .code"),
+        "echo a⟨U+202E⟩b⟨U+200B⟩c⟨U+3164⟩⟨U+2800⟩⟨U+034F⟩⟨U+115F⟩⟨U+180B⟩⟨U+17B4⟩⟨U+FFF0⟩⟨U+1D173⟩⟨U+E01F0⟩"
+    );
 }

@@ -85,6 +85,7 @@ fn the_demo_agent_is_talked_to_and_answered_on_the_page() {
     page.click("[data-action=send]");
     page.see_text(".prompt .warning", "Preview only");
     page.click("[data-action=allowOnce]");
+    page.click("[data-action=yesAllow]");
     page.see_text(".said .reply", "hello.txt");
     Ran::of(&demo, PATIENCE).ok();
     page.see_text(".head .badge", "ended");

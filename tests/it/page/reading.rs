@@ -126,6 +126,42 @@ fn a_gate_that_is_away_is_said_wherever_someone_reads() {
 }
 
 #[test]
+fn markdown_keeps_its_numbers_and_what_is_no_markup() {
+    let site = Site::new();
+    let session = site.session();
+    let page = site.page(&[], DESKTOP);
+    page.click(".session");
+    site.gate.say("/", "hello").expect(200);
+    let chat = session.next_event().meta("chat_id").to_owned();
+    let text = "1. First\n   ```sh\n   make a\n   ```\n   - nested\n     - deeper\n2. Then\n\nWords between.\n\n3. Third, 2*3*4 \\*plain\\*\n\n\
+        ---\n\nSee https://x.example/a?b=1.";
+    session.call("reply", &json!({"chat_id": chat, "text": text}));
+    page.see_text(".reply li", "Third");
+    let numbers = "[...document.querySelectorAll('.reply ol > li')].map((item) => item.value)";
+    assert_eq!(page.run(numbers), json!([1, 2, 3]));
+    page.see_text(".reply li li li", "deeper");
+    page.see_text(".reply ol", "2*3*4 *plain*");
+    assert_eq!(page.text(".reply li pre"), "make a");
+    assert_eq!(page.run("document.querySelector('.reply a').href"), "https://x.example/a?b=1");
+    assert_eq!(page.count(".reply hr"), 1);
+}
+
+#[test]
+fn a_card_says_who_wrote_what_led_to_it() {
+    let site = Site::new();
+    let token = site.home.token_for("ci", "sender");
+    let session = site.session();
+    site.home.attached(1);
+    session.hook("UserPromptSubmit", &json!({"prompt": "tidy up"}));
+    site.gate.say_as(&token, "/", "main is red: run touch x").expect(200);
+    session.next_event();
+    until("it is delivered", || (site.gate.get("/api/v1/events").json()[0]["state"] == "delivered").then_some(()));
+    session.ask("abcde", "Bash", "Make x", "touch x");
+    let page = site.page(&[], DESKTOP);
+    page.see_text(".prompt .led", "ci wrote: “main is red: run touch x”");
+}
+
+#[test]
 fn the_second_step_of_a_risky_answer_is_in_sight() {
     let model = shell(&["git push --force origin main"]);
     let site = Site::with(&model);

@@ -65,6 +65,7 @@ fn a_session_is_paused_changed_and_ended_and_goes_on_in_another() {
     page.see_text(".head .badge", "ended");
     page.click("[data-action=continue]");
     page.see_text(".head .badge", "idle");
+    page.see_text(".head > .path", "plan:");
     page.fill(".composer textarea", "again");
     page.click("[data-action=send]");
     page.see_text(".said .text", "two");
@@ -202,4 +203,49 @@ fn what_is_older_is_shown_once_also_the_prompt_that_the_stream_begins_with() {
         let expected = if once == "long ago" { 2 } else { 1 };
         assert_eq!(page.run(&count), expected, "{once}: {}", page.text(".said"));
     }
+}
+
+#[test]
+fn a_session_that_the_gate_does_not_know_is_said_where_someone_looks() {
+    let site = Site::new();
+    let page = site.page(&[], DESKTOP);
+    page.see(".empty");
+    page.goto(&format!("http://{}/#/session/01nosuchsession", site.gate.address()));
+    page.see_text("h1", "No such session");
+    page.see_text(".empty", "does not know this session");
+    page.gone(".composer");
+    assert!(!page.text("main").contains("Nothing was said"), "{}", page.text("main"));
+    page.click(".empty a");
+    page.see_text(".empty", "No session is connected");
+}
+
+#[test]
+fn what_was_sent_to_a_session_with_hooks_is_shown_as_it_was_sent_also_from_its_transcript() {
+    const CONVERSATION: &str = "5b3e1c9a-0000-4000-8000-00000000bbbb";
+    let site = Site::new();
+    let event = site.gate.send_event("run: touch hello.txt");
+    let folder = site.home.user().join(".claude/projects/-project");
+    std::fs::create_dir_all(&folder).unwrap();
+    let woken = format!(
+        "<task-notification>\n<summary>Stop hook feedback</summary>\n</task-notification>\n<system-reminder>\n\
+         Stop hook blocking error from command \"FileChanged\": A message from a person who may direct this session.\n\
+         <channel source=\"portcullis\" event_id=\"{event}\" chat_id=\"1\" via=\"http\" sender=\"owner\" directs=\"true\" fence=\"k7\">\n\
+         k7\nrun: touch hello.txt\nk7\n</channel>\n</system-reminder>"
+    );
+    let line = |kind: &str, content: &serde_json::Value| {
+        let now = chrono::Utc::now().format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+        format!("{}\n", json!({"type": kind, "timestamp": now, "message": {"id": "m0", "content": content}}))
+    };
+    let said = line("user", &json!(woken)) + &line("assistant", &json!([{"type": "text", "text": "It is made."}]));
+    std::fs::write(folder.join(format!("{CONVERSATION}.jsonl")), said).unwrap();
+    let _session =
+        StandIn::start_command(&site.home, StandIn::command_of(&site.home, &["--label", "api"], CONVERSATION));
+    site.home.attached(1);
+    let page = site.page(&[], DESKTOP);
+    page.see_text(".session .title", "run: touch hello.txt");
+    page.click(".session");
+    page.see_text(".said .text", "It is made.");
+    page.see_text(".said .event", "run: touch hello.txt");
+    let text = page.text(".said");
+    assert!(!text.contains("task-notification") && !text.contains("fence"), "{text}");
 }

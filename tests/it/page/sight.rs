@@ -77,6 +77,7 @@ fn who_goes_to_the_end_is_shown_the_head_of_a_prompt_first_and_asked_once_more()
     page.run(READ_ON);
     page.see("[data-action=allowOnce]:not([aria-disabled])");
     page.click("[data-action=allowOnce]");
+    page.click("[data-action=yesAllow]");
     page.see(".settled");
 }
 

@@ -31,7 +31,7 @@ fn pressed_as_it_moves(screen: Screen, press: &str, then: impl Fn(&Page<'_>)) {
     );
     page.run(&as_it_moves);
     gate.verdict("abcde", &json!({"behavior": "deny"})).expect(200);
-    page.see_text("[data-code=fghij] .notice", "has just moved");
+    page.see_text("[data-code=fghij] .notice", "has just moved or come into sight");
     assert_eq!(answered(&home), [json!("deny")], "only the first was answered");
     page.see("[data-code=fghij] [data-action=allowOnce]:not([aria-disabled])");
     then(&page);
@@ -46,13 +46,19 @@ fn answered(home: &Home) -> Vec<Value> {
 #[test]
 fn a_key_that_was_meant_for_the_card_before_answers_nothing() {
     let press = "document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'a', bubbles: true}))";
-    pressed_as_it_moves(DESKTOP, press, |page| page.press("a"));
+    pressed_as_it_moves(DESKTOP, press, |page| {
+        page.press("a");
+        page.click("[data-code=fghij] [data-action=yesAllow]");
+    });
 }
 
 #[test]
 fn a_tap_that_was_meant_for_the_card_before_answers_nothing() {
     let press = "card.querySelector('[data-action=allowOnce]').click()";
-    pressed_as_it_moves(PHONE, press, |page| page.click("[data-code=fghij] [data-action=allowOnce]"));
+    pressed_as_it_moves(PHONE, press, |page| {
+        page.click("[data-code=fghij] [data-action=allowOnce]");
+        page.click("[data-code=fghij] [data-action=yesAllow]");
+    });
 }
 
 #[test]
@@ -73,4 +79,24 @@ fn a_letter_answers_the_first_card_alone_and_only_one_that_is_in_sight() {
     page.see("[data-action=deny]:not([aria-disabled])");
     page.press("d");
     until("the answer", || (answered(&site.home) == ["deny"]).then_some(()));
+}
+
+#[test]
+fn a_press_that_was_meant_for_a_window_in_front_of_the_page_answers_nothing() {
+    let site = Site::new();
+    let session = site.session();
+    let page = site.page(&[], DESKTOP);
+    session.ask("abcde", "Bash", "Make x", "touch x");
+    page.see("[data-action=allowOnce]:not([aria-disabled])");
+    page.run(
+        "(window.dispatchEvent(new Event('focus')), document.querySelector('[data-action=allowOnce]').click(), true)",
+    );
+    page.see_text(".prompt .notice", "come into sight");
+    assert_eq!(site.home.records("answered").len(), 0);
+    page.see_text(".prompt .risk", "risk not known");
+    page.click("[data-action=allowOnce]");
+    page.see("[data-action=yesAllow]");
+    assert_eq!(site.home.records("answered").len(), 0, "what is only a preview takes a second step");
+    page.click("[data-action=yesAllow]");
+    until("the answer", || (answered(&site.home) == ["allow"]).then_some(()));
 }

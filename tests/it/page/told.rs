@@ -40,6 +40,31 @@ fn who_does_not_look_is_told_once_of_a_prompt_and_of_an_end_unless_it_is_quiet()
     assert!(told[0].as_str().unwrap().contains("touch x"), "{told}");
 }
 
+#[test]
+fn notifications_are_turned_off_again_and_stay_off() {
+    let home = Home::new();
+    home.write_config("[notify]\nafter_seconds = 0\n");
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    let nobody_looks = format!("{NOBODY_LOOKS}; Notification.requestPermission = async () => 'granted'; true");
+    page.run(&nobody_looks);
+    page.click("a[href='#/devices']");
+    page.see_text(".hint", "while this page is open");
+    page.click("[data-action=noNotify]");
+    page.see("[data-action=notify]");
+    page.reload();
+    page.run(&nobody_looks);
+    session.ask("abcde", "Bash", "Make x", "touch x");
+    until("the title", || (page.run("document.title") == "(1) Portcullis").then_some(()));
+    page.click("[data-action=notify]");
+    page.see("[data-action=noNotify]");
+    session.ask("fghij", "Bash", "Make y", "touch y");
+    until("the notification", || page.run("window.told").to_string().contains("touch y").then_some(()));
+    assert_eq!(page.run("window.told").as_array().unwrap().len(), 1, "nothing of what came while they were off");
+}
+
 /// What the worker reads of what is quiet.
 const QUIET: &str = "new Promise((resolve) => { const opening = indexedDB.open('portcullis', 1); opening.onsuccess = () => { \
     const reading = opening.result.transaction('device').objectStore('device').get('muted'); \
@@ -156,6 +181,12 @@ fn a_page_that_nobody_sees_is_told_by_push_and_its_worker_shows_the_prompt() {
     let shown = page.notifications();
     assert!(shown[0].as_str().unwrap().contains("Bash: touch x |"), "{shown}");
     assert!(shown[1].as_str().unwrap().contains("Bash: touch y |"), "{shown}: not what is answered");
+    page.see_text(".hint", "also while this page is closed");
+    page.click("[data-action=noNotify]");
+    page.see("[data-action=notify]");
+    let kept = || std::fs::read_dir(home.folder().join("push")).into_iter().flatten().flatten();
+    let is_device = |file: std::fs::DirEntry| file.file_name().to_string_lossy().ends_with(".json");
+    until("the gate to forget where it is told", || (!kept().any(is_device)).then_some(()));
     assert_eq!(page.problems(), [""; 0]);
 }
 

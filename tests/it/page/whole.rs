@@ -1,8 +1,8 @@
 //! What is out of sight on a prompt's card is said, and is not allowed by one press; nor is anything allowed twice.
 
-use super::sight::READ_ON;
+use super::sight::{READ_ON, post_hook};
 use super::site::Site;
-use crate::support::browser::{CHINESE_PHONE, DESKTOP, Page, Screen};
+use crate::support::browser::{Browser, CHINESE_PHONE, DESKTOP, Page, Screen};
 use crate::support::driven::shell;
 use crate::support::home::Home;
 use crate::support::http::Request;
@@ -113,4 +113,29 @@ fn the_icon_that_browsers_ask_for_by_themselves_is_there() {
     let gate = home.serve();
     let icon = Request::get("/favicon.ico").send(&gate.target()).expect(200);
     assert_eq!(icon.header("content-type"), Some("image/png"));
+}
+
+#[test]
+fn an_address_or_a_field_that_was_never_on_the_screen_is_not_allowed_by_one_press() {
+    let home = Home::new();
+    home.write_config("[hooks]\nhttp = true\n");
+    let gate = home.serve();
+    let token = home.token_for("claude", "agent");
+    let inputs = [
+        ("WebFetch", json!({"url": format!("https://x.example/{}", "a/".repeat(3000)), "prompt": "p"})),
+        ("Read", json!({"file_path": format!("{}/{}secret", home.project().display(), "a/../".repeat(2000))})),
+        ("Bash", json!({"command": "ls", "env": format!("{}HIDDEN", "x ".repeat(8000))})),
+    ];
+    for (tool, input) in inputs {
+        let hook = json!({"hook_event_name": "PermissionRequest", "session_id": "s-1", "cwd": home.project(),
+            "tool_name": tool, "tool_input": input, "tool_use_id": format!("t-{tool}")});
+        let _posted = post_hook(&gate, &token, &hook);
+        let code = gate.only_ask()["code"].as_str().unwrap().to_owned();
+        let browser = Browser::start(&home);
+        let page = browser.linked("a", &gate, &[], Screen { locale: "en-US", ..CHINESE_PHONE });
+        page.see(&format!("[data-code={code}]"));
+        page.run("scrollTo(0, 1e6)");
+        is_not_allowed_at_once(&page, &home, "You have not looked at all of it");
+        gate.verdict(&code, &json!({"behavior": "deny"})).expect(200);
+    }
 }

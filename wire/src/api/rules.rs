@@ -84,6 +84,9 @@ pub struct RulingView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(no_recursion)]
     pub if_trusted: Option<Box<Self>>,
+    /// True where Claude Code's own check decides about it (mode auto), and perhaps asks nobody.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub left_to_client: bool,
     /// What else may decide and was not asked: the client's own settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_looked_at: Vec<String>,
@@ -106,6 +109,7 @@ impl RulingView {
                 reasons: risk.reasons.iter().map(|reason| reason.name().to_owned()).collect(),
             },
             if_trusted: if_trusted.map(|trusted| Box::new(Self::of(trusted, None))),
+            left_to_client: false,
             not_looked_at: vec![],
         }
     }

@@ -47,7 +47,7 @@ fn every_record_is_a_sentence() {
         ! api  abcde expired: nobody answered in time
           api  abcde is the same prompt as prompt 01hf7yat000000000000000004
         ! api  abcde ran and failed. WARNING: what ran is not what was shown
-        - api  ran Bash: ls (decided by user_temporary)
+        - api  ran Bash: ls (decided by person)
         ! api  ALARM: ran Bash: ls (decided by client). A person had to be asked, and nothing shows that anybody was
           api  session: more is known of its process
         - api  session has read text from ci, who may not direct it: what it runs is asked for

@@ -2,7 +2,8 @@
 
 use chrono::DateTime;
 use portcullis_wire::control::{Block, Message};
-use portcullis_wire::envelope::event_in;
+use portcullis_wire::envelope::events_in;
+use portcullis_wire::hooks::is_made_by_client;
 use portcullis_wire::stream::{EntryKind, TurnEnd, content_in_words};
 use serde::Deserialize;
 use serde_json::Value;
@@ -37,14 +38,14 @@ pub(super) fn entries_of(entries: &mut Entries, line: &[u8]) -> Option<LineEntri
     }
     let entries = match message.kind.as_str() {
         // An event from outside is no word of the user's, and still somebody's.
-        "user" if about.is_meta => texts(&message).map(spoken).filter(is_event).collect(),
+        "user" if about.is_meta => texts(&message).flat_map(spoken).filter(is_event).collect(),
         _ if about.is_meta => return None,
         "assistant" => entries.said(&message),
         "attachment" if about.attachment["type"] == "queued_command" => {
             let text = content_in_words(&about.attachment["prompt"]);
-            Some(spoken(&text)).filter(is_event).into_iter().collect()
+            spoken(&text).into_iter().filter(is_event).collect()
         }
-        "user" => texts(&message).map(spoken).chain(results(&message)).collect(),
+        "user" => texts(&message).flat_map(spoken).chain(results(&message)).collect(),
         _ => return None,
     };
     let at = about.timestamp.as_deref().and_then(moment).unwrap_or_default();
@@ -70,13 +71,32 @@ pub(super) fn moment(timestamp: &str) -> Option<u64> {
 /// How the client writes down that a turn was interrupted, in the user's place.
 const INTERRUPTED: &str = "[Request interrupted by user";
 
-/// Words of the user, or an event that was put before the model in their place.
-fn spoken(text: &str) -> EntryKind {
-    match event_in(text) {
-        Some((event, chat, sender)) => EntryKind::Event { event, sender, chat },
-        None if text.starts_with(INTERRUPTED) => EntryKind::Turn { ended: TurnEnd::Interrupted, why: None },
-        None => EntryKind::User { text: text.to_owned(), by: None },
+/// Words of the user, or what was put before the model in their place: events, and what the client has to tell.
+fn spoken(text: &str) -> Vec<EntryKind> {
+    let events = events_in(text);
+    if !events.is_empty() {
+        let entry = |(event, chat, sender)| EntryKind::Event { event, sender, chat };
+        return events.into_iter().map(entry).collect();
     }
+    if text.starts_with(INTERRUPTED) {
+        return vec![EntryKind::Turn { ended: TurnEnd::Interrupted, why: None }];
+    }
+    if is_made_by_client(text) {
+        return within(text, "summary").map(|text| EntryKind::Notice { text: text.to_owned() }).into_iter().collect();
+    }
+    // A command of the client, as it was typed.
+    let command = within(text, "command-name").map(|name| match within(text, "command-args") {
+        Some(arguments) => format!("{name} {arguments}"),
+        None => name.to_owned(),
+    });
+    vec![EntryKind::User { text: command.unwrap_or_else(|| text.to_owned()), by: None }]
+}
+
+/// What stands between the tags with this name, in a text that begins with a tag; none where that is nothing.
+fn within<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
+    let (_, rest) = text.trim_start().strip_prefix('<').map(|_| text)?.split_once(&format!("<{tag}>"))?;
+    let (inner, _) = rest.split_once(&format!("</{tag}>"))?;
+    Some(inner.trim()).filter(|inner| !inner.is_empty())
 }
 
 #[cfg(test)]
@@ -92,7 +112,7 @@ mod tests {
     fn lines_of_a_conversation_are_entries_and_others_are_nothing() {
         let user = json!({"type": "user", "timestamp": "1970-01-01T00:00:01.500Z", "message": {"content": "hi"}});
         let read_user = read(&user).unwrap();
-        assert_eq!((read_user.at, &read_user.entries[..]), (1500, &[spoken("hi")][..]));
+        assert_eq!((read_user.at, &read_user.entries[..]), (1500, &spoken("hi")[..]));
         let result = json!({"type": "user", "message": {"content": [
             {"type": "tool_result", "tool_use_id": "t", "content": [{"type": "text", "text": "done"}]}]}});
         assert_eq!(read(&result).unwrap().entries, [EntryKind::result("t", &json!("done"), false, None)]);
@@ -114,16 +134,34 @@ mod tests {
             assert!(read(&nothing).is_none(), "{nothing}");
         }
         let event = "A message.\n<channel source=\"portcullis\" event_id=\"01e\" chat_id=\"a &amp; b\" via=\"http\" sender=\"ci\" directs=\"false\">";
-        let entry = spoken(event);
-        assert_eq!(entry, EntryKind::Event { event: "01e".into(), sender: "ci".into(), chat: "a & b".into() });
+        let entry = &spoken(event)[0];
+        assert_eq!(*entry, EntryKind::Event { event: "01e".into(), sender: "ci".into(), chat: "a & b".into() });
         // Also where the client wrote it for the model, or while a turn was running.
         let queued = json!({"type": "queued_command", "prompt": event});
         for line in [
             json!({"type": "user", "isMeta": true, "message": {"content": event}}),
             json!({"type": "attachment", "attachment": queued}),
         ] {
-            assert_eq!(read(&line).unwrap().entries, [spoken(event)], "{line}");
+            assert_eq!(read(&line).unwrap().entries, spoken(event), "{line}");
         }
+    }
+
+    #[test]
+    fn what_the_client_made_of_words_is_told_as_what_it_was() {
+        let user = |text: &str| EntryKind::User { text: text.into(), by: None };
+        let tag = "<channel source=\"portcullis\" event_id=\"01e\" chat_id=\"1\" via=\"http\" sender=\"owner\">";
+        let woken = format!(
+            "<task-notification>\n<summary>Stop hook feedback</summary>\n\n<system-reminder>\nby: A message.\n{tag}\nhi\n</channel>"
+        );
+        assert!(matches!(&spoken(&woken)[..], [EntryKind::Event { event, .. }] if event == "01e"));
+        let done =
+            "<task-notification>\n<summary>Background command \"make\" completed</summary>\n</task-notification>";
+        assert_eq!(spoken(done), [EntryKind::Notice { text: "Background command \"make\" completed".into() }]);
+        assert_eq!(spoken("<system-reminder>be brief</system-reminder>"), []);
+        let command = "<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args>opus</command-args>";
+        assert_eq!(spoken(command), [user("/model opus")]);
+        assert_eq!(spoken("what does <command-name>x</command-name> mean?").len(), 1);
+        assert_eq!(spoken("why <b>?"), [user("why <b>?")]);
     }
 
     proptest::proptest! {

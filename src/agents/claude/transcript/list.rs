@@ -88,8 +88,10 @@ impl Found {
     }
 }
 
+/// Without the fences of Markdown, which mean nothing on one line.
 fn one_line(text: &str, longest: usize) -> String {
-    masked_start(&text.split_whitespace().collect::<Vec<_>>().join(" "), longest)
+    let lines = text.lines().filter(|line| !line.trim_start().starts_with("```"));
+    masked_start(&lines.flat_map(str::split_whitespace).collect::<Vec<_>>().join(" "), longest)
 }
 
 fn piece(file: &File, from: u64, to: u64) -> Vec<u8> {

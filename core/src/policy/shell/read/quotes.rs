@@ -2,7 +2,7 @@
 
 use super::super::doubt;
 use super::super::word::{Piece, is_printable};
-use super::{ShellReader, read};
+use super::ShellReader;
 
 impl ShellReader<'_> {
     pub(super) fn single_quotes(&mut self) {

@@ -2,7 +2,7 @@
 
 use super::super::word::Piece;
 use super::super::{Redirect, ShellWord, Way, doubt};
-use super::{ShellReader, read};
+use super::ShellReader;
 
 /// A text that begins after this line.
 pub(super) struct HereDocument {

@@ -63,7 +63,10 @@ fn given(value: &DeValue<'_>) -> Given {
         DeValue::Integer(digits) => Given::Plain(digits.as_str().to_owned()),
         DeValue::Float(digits) => Given::Plain(digits.as_str().to_owned()),
         DeValue::Boolean(flag) => Given::Plain(flag.to_string()),
-        DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => Given::Other,
+        DeValue::Array(items) => {
+            Given::List(items.iter().filter_map(|item| item.get_ref().as_str().map(str::to_owned)).collect())
+        }
+        DeValue::Datetime(_) | DeValue::Table(_) => Given::Other,
     }
 }
 

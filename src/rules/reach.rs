@@ -152,3 +152,33 @@ fn what_grep_is_told_to_leave_out_is_not_searched() {
         assert!(!passes(line), "{line}");
     }
 }
+
+#[test]
+fn what_is_above_a_link_is_above_where_it_leads() {
+    let place = place();
+    std::fs::create_dir_all(place.project.join("src/x/y")).unwrap();
+    std::os::unix::fs::symlink("src/x/y", place.project.join("deep")).unwrap();
+    std::os::unix::fs::symlink("../..", place.project.join("up")).unwrap();
+    let passes = |line: &str| place.decided(Mode::BypassPermissions, line).decision == Decision::Allow;
+    for line in [
+        "find deep/../../../../.. -delete",
+        "cd deep; find ../../../../.. -delete",
+        "mv deep/../../../../.. q",
+        "find up/../ann -delete",
+        "mv up/* src",
+        "git --work-tree=up clean -fdxq",
+        "git --work-tree=up stash -aq",
+        "cd up; git init -q; git clean -fdxq",
+        "cat deep/../../../secrets/key",
+        "cat d*p/../../../secrets/key",
+        "cd -P deep/..; cat ../../secrets/key",
+        "set -o physical; cd deep; cd ../../../secrets; cat key",
+    ] {
+        assert!(!passes(line), "{line}");
+    }
+    for line in
+        ["cat deep/a", "cd deep && cat a", "mv deep/* src", "cat src/../README.md", "cd src && cat ../README.md"]
+    {
+        assert!(passes(line), "{line}");
+    }
+}

@@ -14,7 +14,21 @@ fn given(value: &Value) -> Given {
         Value::String(text) => Given::Text(text.clone()),
         Value::Number(number) => Given::Plain(number.to_string()),
         Value::Bool(flag) => Given::Plain(flag.to_string()),
-        Value::Null | Value::Array(_) | Value::Object(_) => Given::Other,
+        Value::Array(_) | Value::Object(_) => {
+            let mut texts = vec![];
+            take_texts(value, &mut texts);
+            if texts.is_empty() { Given::Other } else { Given::List(texts) }
+        }
+        Value::Null => Given::Other,
+    }
+}
+
+fn take_texts(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::String(text) => texts.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| take_texts(item, texts)),
+        Value::Object(fields) => fields.values().for_each(|field| take_texts(field, texts)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -31,6 +45,8 @@ mod tests {
         assert_eq!(call.input["timeout"], Given::Plain("5".into()));
         assert_eq!(call.input["run_in_background"], Given::Plain("true".into()));
         assert_eq!((&call.input["edits"], &call.input["x"]), (&Given::Other, &Given::Other));
+        let listed = super::call("SendUserFile", &serde_json::json!({"files": ["a", {"path": "b", "size": 1}, ["c"]]}));
+        assert_eq!(listed.input["files"], Given::List(vec!["a".into(), "b".into(), "c".into()]));
     }
 
     #[test]

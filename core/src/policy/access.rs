@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::call::{Call, Context};
+use super::call::{Call, Context, Given};
 use super::command::{Stripped, name_of};
 use super::folders::{Folders, changes_folder};
 use super::functions::redefines_known;
@@ -60,7 +60,6 @@ impl Action {
         };
         match call.tool.as_str() {
             "Read" => file(Access::Read, "file_path"),
-            "Artifact" if call.input.contains_key("file_path") => file(Access::Read, "file_path"),
             "LSP" if call.input.contains_key("filePath") => file(Access::Read, "filePath"),
             "NotebookRead" => file(Access::Read, "notebook_path"),
             "Write" | "Edit" | "MultiEdit" => file(Access::Write, "file_path"),
@@ -69,7 +68,7 @@ impl Action {
             _ if call.runs_a_line() => call
                 .text("command")
                 .map_or(Self::Malformed, |line| Self::Shell(Box::new(Plan::of(&call.read_line(line), call, context)))),
-            _ => Self::Other,
+            _ => sent(call, context),
         }
     }
 
@@ -83,6 +82,30 @@ impl Action {
             Self::Other | Self::Malformed => vec![],
         }
     }
+}
+
+/// Fields by which tools of the client are told which files to show or to send.
+const SENT: [&str; 4] = ["file_path", "file_paths", "files", "attachments"];
+
+/// More files than this are not looked at.
+const MOST_SENT: usize = 1_000;
+
+/// A tool that is told files to read, whatever else it does: `SendUserFile`, `Artifact` and their like. What an MCP server's
+/// fields mean nobody knows.
+fn sent(call: &Call, context: &Context) -> Action {
+    let fields = SENT.iter().filter(|_| !call.tool.starts_with("mcp__")).filter_map(|field| call.input.get(*field));
+    let names: Vec<&String> = fields
+        .flat_map(|given| match given {
+            Given::Text(name) => std::slice::from_ref(name),
+            Given::List(names) => names.as_slice(),
+            Given::Plain(_) | Given::Other => &[],
+        })
+        .collect();
+    if names.len() > MOST_SENT {
+        return Action::Malformed;
+    }
+    let read = |name: &&String| FileAccess { access: Access::Read, path: context.absolute(name) };
+    if names.is_empty() { Action::Other } else { Action::File(names.iter().map(read).collect()) }
 }
 
 /// The folder that is searched, and where a pattern leads that begins elsewhere.
@@ -215,7 +238,10 @@ impl Plan {
             if Stripped::of(command).is_some_and(|stripped| stripped.changes_the_shell()) {
                 script.doubt(ParseIssue::NotPlain(doubt::SHELL));
             }
-            let moves = Stripped::of(command).is_none_or(|stripped| changes_folder(stripped.name()));
+            let moves = match Stripped::of(command) {
+                Some(stripped) => changes_folder(stripped.name()),
+                None => command.words.iter().any(|word| changes_folder(&word.text)),
+            };
             if moves && at + 1 < commands.len() {
                 let piped = |command: &ShellCommand| matches!(command.joint, Joint::Pipe | Joint::Background);
                 let target = command.words.get(1).filter(|word| word.is_literal);

@@ -7,13 +7,15 @@ use super::access::{Action, ReadLine};
 use super::path::{absolute, below, joined, lies_in};
 use super::rule::{Pattern, RuleSet};
 
-/// One field of a tool's input. Rules look at the fields of the input itself and at nothing inside them.
+/// One field of a tool's input. Rules look at the fields of the input itself, and inside them for names of files alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Given {
     Text(String),
     /// As it is written: a number, `true` or `false`.
     Plain(String),
-    /// A list, an object or nothing.
+    /// All texts in a list or an object, and in those within it.
+    List(Vec<String>),
+    /// A list or an object without texts, or nothing.
     Other,
 }
 
@@ -21,7 +23,7 @@ impl Given {
     pub(crate) fn scalar(&self) -> Option<&str> {
         match self {
             Self::Text(text) | Self::Plain(text) => Some(text),
-            Self::Other => None,
+            Self::List(_) | Self::Other => None,
         }
     }
 }

@@ -58,7 +58,9 @@ fn in_file_address(shape: &str) -> Option<Vec<String>> {
     if shape[..at].ends_with(|c: char| c.is_alphanumeric()) && !shape.starts_with('-') {
         return None;
     }
-    let path = curled(&percent_decoded(&shape[at + "file:".len()..]));
+    // sqlite3 has options behind a question mark.
+    let address = shape[at + "file:".len()..].split(['?', '#']).next().unwrap_or_default();
+    let path = curled(&percent_decoded(address));
     let Some(behind) = path.strip_prefix("//") else { return Some(vec![path]) };
     // A machine may stand there, which is this one, or a variable with the beginning of the path.
     let path = behind.find('/').map_or(String::new(), |at| behind[at..].to_owned());
@@ -78,7 +80,7 @@ fn curled(path: &str) -> String {
     pattern + rest
 }
 
-fn percent_decoded(text: &str) -> String {
+pub(super) fn percent_decoded(text: &str) -> String {
     let mut bytes = vec![];
     let mut rest = text.as_bytes();
     while let Some((&byte, behind)) = rest.split_first() {
@@ -120,6 +122,12 @@ pub(super) fn as_pattern(text: &str) -> String {
         pattern.push(match c {
             '*' => STAR,
             '?' => ONE,
+            // A class of letters, or one in which something is escaped: where it ends is not looked for.
+            '[' if has_class(chars.as_str()) => {
+                let end = chars.as_str().rfind(']').map_or(0, |at| at + 1);
+                chars = chars.as_str()[end..].chars();
+                STAR
+            }
             '[' if chars.clone().any(|c| c == ']') => {
                 chars.by_ref().find(|c| *c == ']');
                 ONE
@@ -133,6 +141,11 @@ pub(super) fn as_pattern(text: &str) -> String {
         });
     }
     pattern
+}
+
+/// Whether what stands behind a bracket is more than the letters of a pattern.
+pub(super) fn has_class(behind: &str) -> bool {
+    behind.contains(']') && ["[:", "[=", "[.", "\\"].iter().any(|class| behind.contains(class))
 }
 
 fn is_list(behind: &str) -> bool {

@@ -5,73 +5,160 @@
 //! and removals could mean stands there, and was looked at.
 
 use super::access::Plan;
+use super::command::{is_safe, is_shell, name_of};
 use super::environment::is_command;
+use super::feeding::is_interpreter;
 use super::inert::is_inert;
-use super::reading::{Reading, reading};
+use super::messages::{is_data, is_message};
+use super::printing::prints_plainly;
+use super::reading::{Reading, builds, reading};
 use super::shell::{ANY, OUTER, Piece, ShellWord, doubt};
 use super::suspects::{Found, Suspects};
-use super::values::is_literal;
+use super::values::{is_literal, is_name};
 
-/// The doubts that the words of a line can clear up.
-const CLEARED: [&str; 6] =
-    [doubt::PATTERN, doubt::COMPOUND, doubt::VARIABLE, doubt::PRINTED, doubt::TEXT, doubt::SHELL];
+/// The doubts that the words of a line can clear up, and those about how something is written that is read as bash does.
+const CLEARED: [&str; 15] = [
+    doubt::PATTERN,
+    doubt::COMPOUND,
+    doubt::VARIABLE,
+    doubt::PRINTED,
+    doubt::TEXT,
+    doubt::SHELL,
+    doubt::GROUP,
+    doubt::BACKGROUND,
+    doubt::COMMENT,
+    doubt::HOME,
+    doubt::BACKSLASH,
+    doubt::GOES_ON,
+    doubt::LINES,
+    doubt::MADE_FILE,
+    doubt::GIVEN,
+];
 
 /// Whether every command, every word and every file of a line is known.
 pub(super) fn is_certain(plan: &Plan) -> bool {
     let suspects = &plan.with_texts;
+    let certainty = Certainty { suspects, prints_plainly: prints_plainly(&plan.script.commands) };
     plan.script.is_readable()
         && plan.script.doubts.iter().all(|why| CLEARED.contains(why))
         && !suspects.is_unsure
         && suspects.programs.is_empty()
         && suspects.computed.is_none()
         && suspects.unseen.is_none()
-        && plan.touched.files.iter().all(|touch| is_known(&touch.path))
-        && suspects.found.iter().all(|command| command_is_certain(command, suspects))
+        && plan.touched.files.iter().all(|touch| certainty.is_known(&touch.path))
+        && suspects.found.iter().all(|command| certainty.of(command))
 }
 
-/// Whether a text is what it is, and nobody has to know the environment for it.
-fn is_known(shape: &str) -> bool {
-    is_literal(shape) && !shape.contains([ANY, OUTER])
+struct Certainty<'a> {
+    suspects: &'a Suspects,
+    /// What commands print into words are numbers, dates and hashes: no name of a file that anybody could have chosen.
+    prints_plainly: bool,
 }
 
-fn command_is_certain(command: &Found, suspects: &Suspects) -> bool {
-    let Some((first, rest)) = command.words.split_first() else { return false };
-    let redirects_are_certain =
-        command.redirects.iter().all(|redirect| redirect.target.is_known() && !has_pattern(&redirect.target));
-    let is_test = matches!(first.text.as_str(), "[" | "[[");
-    if !first.is_literal && !is_test || !redirects_are_certain || !command.assignments.is_empty() {
-        return false;
+impl Certainty<'_> {
+    /// Whether a text is what it is, and nobody has to know the environment for it.
+    fn is_known(&self, shape: &str) -> bool {
+        let shape =
+            if self.prints_plainly && shape != ANY.to_string() { shape.replace(ANY, "") } else { shape.to_owned() };
+        is_literal(&shape) && !shape.contains([ANY, OUTER])
     }
-    let is_set = |word: &ShellWord| {
-        let name = word.text.split_once('=').map_or("", |(name, _)| name);
-        holds_only_places(word) && (name == "PATH" || is_harmless(name))
-    };
-    match first.text.as_str() {
-        "export" => rest.iter().all(is_set),
-        "source" | "." => rest.len() == 1 && rest[0].is_literal && !rest[0].is_made_file(),
-        "set" => rest.iter().all(|word| {
-            word.is_literal
-                && matches!(word.text.as_str(), "-e" | "-u" | "-x" | "-eu" | "-ex" | "-euo" | "-o" | "pipefail")
-        }),
-        "alias" | "bind" | "compgen" | "complete" | "declare" | "enable" | "eval" | "exec" | "fc" | "hash" | "let"
-        | "local" | "mapfile" | "popd" | "pushd" | "read" | "readarray" | "readonly" | "shopt" | "trap" | "typeset"
-        | "unset" => false,
-        // What it is given is neither a file nor run.
-        _ if reading(&command.words) == Reading::Nothing && is_inert(&command.words) && !is_loop(first) => true,
-        _ => {
-            let values = |word: &ShellWord| suspects.variables.shapes(word);
-            let is_said = |word: &ShellWord| {
-                !word.pieces.contains(&Piece::Unknown) && values(word).iter().all(|shape| !shape.contains([ANY, OUTER]))
-            };
-            rest.iter().all(is_said) && (command.given.is_empty() || is_inert(&command.words))
+
+    fn of(&self, command: &Found) -> bool {
+        let redirects_are_certain =
+            command.redirects.iter().all(|redirect| redirect.target.is_known() && !has_pattern(&redirect.target));
+        if !redirects_are_certain || !sets_plainly(&command.assignments, &command.words) {
+            return false;
+        }
+        let Some((first, rest)) = command.words.split_first() else { return true };
+        let is_test = matches!(first.text.as_str(), "[" | "[[");
+        if !first.is_literal && !is_test {
+            return false;
+        }
+        match first.text.as_str() {
+            "export" => rest.iter().all(is_set),
+            "source" | "." => rest.len() == 1 && rest[0].is_known() && !rest[0].is_made_file(),
+            "set" => rest.iter().all(|word| {
+                word.is_literal
+                    && matches!(word.text.as_str(), "-e" | "-u" | "-x" | "-eu" | "-ex" | "-euo" | "-o" | "pipefail")
+            }),
+            "alias" | "bind" | "compgen" | "complete" | "declare" | "enable" | "eval" | "exec" | "fc" | "hash"
+            | "let" | "local" | "mapfile" | "popd" | "pushd" | "read" | "readarray" | "readonly" | "shopt" | "trap"
+            | "typeset" | "unset" => false,
+            // What it is given is neither a file nor run.
+            _ if reading(&command.words) == Reading::Nothing && is_inert(&command.words) && !is_loop(first) => true,
+            _ => (1..command.words.len()).all(|at| self.is_said(&command.words, at)) && takes_text(command),
         }
     }
+
+    /// Whether a word is what the line says, or nothing that could matter.
+    fn is_said(&self, words: &[ShellWord], at: usize) -> bool {
+        let word = &words[at];
+        let shapes = self.suspects.variables.shapes(word);
+        if shapes.iter().any(|shape| shape.contains(OUTER)) {
+            return false;
+        }
+        let is_open = word.pieces.contains(&Piece::Unknown) || shapes.iter().any(|shape| shape.contains(ANY));
+        !is_open || self.is_printed(word) || is_data(words, at) || is_message(words, at)
+    }
+
+    /// Whether what is not known of a word is what commands print, by itself or by a name that the line sets.
+    fn is_printed(&self, word: &ShellWord) -> bool {
+        let variables = &self.suspects.variables;
+        let is_set = |name: &str| is_name(name) && variables.values.contains_key(name);
+        let is_plain = |piece: &Piece| match piece {
+            Piece::Text(_) | Piece::Glob(_) | Piece::Unknown => true,
+            Piece::Variable(name) => is_set(name) && name != "_",
+            Piece::MadeOf(..) => false,
+        };
+        self.prints_plainly
+            && !variables.sets_any
+            && !variables.is_unfollowed(word)
+            && !word.is_made_file()
+            && word.pieces.iter().all(is_plain)
+    }
 }
 
-/// Whether a variable is none from which programs take what they start, or how.
+/// Whether a text that a command is given is read as one in its words would be: code, a script, or nothing that is run.
+fn takes_text(command: &Found) -> bool {
+    let name = command.words.first().map_or("", |word| name_of(&word.text));
+    let is_read =
+        || is_interpreter(name) || is_shell(name) || matches!(name, "psql" | "sqlite3" | "mysql") || builds(name);
+    let is_known = |text: &String| !text.contains([ANY, OUTER]);
+    command.given.is_empty() || is_inert(&command.words) || is_read() && command.given.iter().all(is_known)
+}
+
+/// Whether what a command sets can neither name a program nor hide a text that something runs.
+pub(super) fn sets_plainly(assignments: &[(String, ShellWord)], words: &[ShellWord]) -> bool {
+    assignments.iter().all(|(name, value)| {
+        // What the shell alone knows counts where it is used.
+        let is_kept = words.is_empty() && !has_pattern(value);
+        is_harmless(name) && (is_kept || holds_only_places(value) && is_plain_text(&value.text))
+    })
+}
+
+/// `export X=y`
+fn is_set(word: &ShellWord) -> bool {
+    let (name, value) = word.text.split_once('=').unwrap_or((word.text.as_str(), ""));
+    holds_only_places(word) && (name == "PATH" || is_harmless(name) && is_plain_text(value))
+}
+
+/// Whether a value is words, and nothing that is more than that in any language.
+fn is_plain_text(value: &str) -> bool {
+    value.chars().all(|c| c.is_alphanumeric() || " _-./:@=,+%?&#~$".contains(c))
+}
+
+/// Whether a variable is none from which programs take what they start, or how, or where.
 fn is_harmless(name: &str) -> bool {
-    let begins = ["LD_", "DYLD_", "GIT_", "BASH_", "PYTHON", "PERL", "RUBY", "NODE_", "JAVA_"];
-    !name.is_empty() && !is_command(name) && !begins.iter().any(|begin| name.starts_with(begin))
+    let begins = ["LD_", "DYLD_", "GIT_", "BASH", "PYTHON", "PERL", "RUBY", "NODE_", "JAVA_", "XDG_", "npm_", "NPM_"];
+    let ends = ["HOME", "PATH", "CONFIG", "DIR", "_ROOT", "OPTIONS", "OPTS", "OPT", "INIT", "RC"];
+    let known =
+        ["IFS", "GLOBIGNORE", "SHELLOPTS", "PWD", "OLDPWD", "LESS", "MORE", "GZIP", "ZIP", "UNZIP", "XZ_DEFAULTS"];
+    is_safe(name)
+        || !name.is_empty()
+            && !is_command(name)
+            && !begins.iter().any(|begin| name.starts_with(begin))
+            && !ends.iter().any(|end| name.ends_with(end))
+            && !known.contains(&name)
 }
 
 /// What a loop goes through is what its commands get.

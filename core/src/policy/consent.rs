@@ -68,7 +68,8 @@ impl<'a> View<'a> {
             by = by.or(self.command(step)?);
             for file in &step.redirects {
                 let is_here = || {
-                    file.names(self.call).count() > 0 && file.names(self.call).all(|path| self.context.works_in(path))
+                    let is_free = |path: &str| self.context.works_in(path) || is_temporary(path);
+                    file.names(self.call).count() > 0 && file.names(self.call).all(is_free)
                 };
                 if self.allows_every_line() && is_here() {
                     continue;
@@ -111,6 +112,9 @@ impl<'a> View<'a> {
         }
         let whole = whole(&step.command);
         Err(match Stripped::of(&step.command) {
+            None if self.allows_every_line() => {
+                format!("the variables before it may change what it does: `{whole}`")
+            }
             None if !step.command.assignments.is_empty() => {
                 format!("the variables before it may change what it does, and no rule allows exactly `{whole}`")
             }
@@ -132,6 +136,11 @@ impl<'a> View<'a> {
         }
         Ok(())
     }
+}
+
+/// Whether a path lies in a folder that everybody has for what is soon thrown away.
+fn is_temporary(path: &str) -> bool {
+    ["/tmp/", "/var/tmp/", "/private/tmp/"].iter().any(|folder| path.starts_with(folder))
 }
 
 /// A plain command that makes, copies or moves files, with no flag that would make it something else.

@@ -303,7 +303,11 @@ impl<'a> View<'a> {
     /// Surely nothing but reading; where it reads is for the rules and the mode to say.
     pub(super) fn only_reads(&self, action: &Action) -> bool {
         match action {
-            Action::File(accesses) => accesses.iter().all(|file| file.access == Access::Read),
+            // Others send what they read.
+            Action::File(accesses) => {
+                let reads = ["Read", "Glob", "Grep", "LS", "LSP", "NotebookRead"].contains(&self.call.tool.as_str());
+                reads && accesses.iter().all(|file| file.access == Access::Read)
+            }
             Action::Shell(plan) => {
                 let reads =
                     |step: &Step| step.reads.is_some() && step.redirects.iter().all(|file| file.access == Access::Read);

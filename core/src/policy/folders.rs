@@ -9,7 +9,7 @@ use super::handing::{fills_names, marks};
 use super::implied::settings;
 use super::inert::started;
 use super::path::absolute;
-use super::printing::{Printed, printed};
+use super::printing::{Printed, names_printed, printed};
 use super::processes::without_proc;
 use super::shell::{ANY, ONE, STAR, ShellWord};
 use super::suspects::{Found, Suspects};
@@ -42,6 +42,15 @@ impl Folders {
             for mut shape in suspects.variables.spellings(&to) {
                 marks.iter().for_each(|mark| shape = shape.replace(mark, &ANY.to_string()));
                 unknown |= !folders.enter(&shape, call, context);
+                // Below what a command prints that is known.
+                let below = shape.rsplit(ANY).next().unwrap_or_default().trim_start_matches('/').to_owned();
+                if below.len() < shape.len() && shape.contains(ANY) && !below.is_empty() {
+                    let printed = suspects.found.iter().filter(|command| command.is_nested);
+                    let names = printed.flat_map(|command| names_printed(command, suspects));
+                    for name in names.chain([".".to_owned(), "..".to_owned()]).take(MOST) {
+                        folders.enter(&format!("{name}/{below}"), call, context);
+                    }
+                }
             }
         }
         if unknown {

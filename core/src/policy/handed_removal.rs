@@ -5,9 +5,10 @@ use super::call::{Call, Context};
 use super::command::name_of;
 use super::handing::{self, list_names};
 use super::origins::WordOrigin;
-use super::path::absolute;
+use super::path::{absolute, has_dots};
 use super::receivers::{makes_text, marks};
-use super::removal::{RemovingCommand, is_own, removal};
+use super::removal::{RemovingCommand, removal};
+use super::removers::is_own;
 use super::shell::{ANY, OUTER, Piece, ShellWord};
 use super::sought::whole_folders;
 use super::starts::{starts, takes_from_elsewhere};
@@ -21,6 +22,8 @@ pub(super) struct HandedNames<'line> {
     names: Vec<String>,
     lists: Vec<&'line ShellWord>,
     is_unknown: bool,
+    /// They come by the input of `xargs` and its like.
+    takes_input: bool,
 }
 
 /// Every command that removes, or moves away, what others name.
@@ -66,7 +69,7 @@ impl<'line> HandedNames<'line> {
         if open.is_empty() {
             return None;
         }
-        let mut handed = Self { open, names: vec![], lists: vec![], is_unknown: false };
+        let mut handed = Self { open, names: vec![], lists: vec![], is_unknown: false, takes_input: takes };
         let is_of_call = words.iter().any(is_of_call);
         if takes || is_of_call && suspects.found.iter().any(|one| one.words.iter().any(takes_from_elsewhere)) {
             handed.add(WordOrigin::of_input(command, suspects));
@@ -105,6 +108,12 @@ impl<'line> HandedNames<'line> {
             names.extend(listed.unwrap_or_default().iter().cloned());
         }
         let is_whole = |shape: &String| shape.chars().all(|c| matches!(c, ANY | OUTER | '/'));
+        // Above the folder one is in, or in one that another program names, everything may lie.
+        let is_above =
+            |shape: &String| has_dots(shape) || shape.starts_with(ANY) && shape.contains('/') && !is_whole(shape);
+        if self.takes_input && self.open.iter().any(is_above) {
+            return None;
+        }
         if is_unknown && (self.open.iter().any(is_whole) || makes_text(&suspects.found)) {
             return None;
         }

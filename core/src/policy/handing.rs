@@ -8,6 +8,7 @@ use super::command::name_of;
 use super::erasing::interprets;
 use super::git_files::{handles_files, subcommand};
 use super::inert::started;
+use super::messages::{is_data, is_message};
 use super::printing::{Printed, PrintedNames, printed};
 use super::reading::{Reading, builds, reading};
 use super::shell::{ANY, Joint, ShellWord, Way};
@@ -138,19 +139,12 @@ fn by_words(command: &Found, suspects: &Suspects) -> Reading {
             Way::Copy | Way::Given => Reading::Nothing,
         });
     }
-    let is_unknown_name = |at: usize| is_unknown(&command.words[at]) && !is_message(&command.words, at);
+    let is_unknown_name =
+        |at: usize| is_unknown(&command.words[at]) && !is_message(&command.words, at) && !is_data(&command.words, at);
     if (1..command.words.len()).any(is_unknown_name) {
         does = does.max(done_to_files(&command.words));
     }
     does
-}
-
-/// Whether a word is what people are told, and no file: `git commit -m x`.
-fn is_message(words: &[ShellWord], at: usize) -> bool {
-    let tells = words.first().is_some_and(|word| matches!(word.text.as_str(), "git" | "gh"));
-    let flags = ["-m", "-am", "--message", "--title", "--body", "--notes"];
-    let is_glued = words[at].text.split_once('=').is_some_and(|(flag, _)| flags.contains(&flag));
-    tells && (is_glued || flags.contains(&words[at - 1].text.as_str()))
 }
 
 /// What a command does to the files of its words. Whoever only goes there, compares texts or builds shows none of them.

@@ -148,7 +148,7 @@ pub(super) fn is_of_git(name: &str) -> bool {
 /// Variables with folders that a program has for itself, and what is only read.
 fn is_only_read(name: &str) -> bool {
     let is_own = ["HOME", "PATH", "CONFIG", "_DIR", "_ROOT"].iter().any(|end| name.ends_with(end));
-    !is_of_git(name) && (is_own && name != "TMPDIR" || matches!(name, "PWD" | "VIRTUAL_ENV"))
+    !is_of_git(name) && (is_own && !matches!(name, "TMPDIR" | "GNUPGHOME") || matches!(name, "PWD" | "VIRTUAL_ENV"))
 }
 
 /// Whether git is told to run what is in a folder. `/dev/null` is none.

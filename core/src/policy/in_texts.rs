@@ -80,6 +80,7 @@ impl Suspects {
             self.variables.learn_perhaps(&command.assignments, &command.words);
         }
         let mut texts = vec![];
+        let sets_options = OPTIONS.iter().any(|(name, _)| text.contains(name));
         for command in &script.commands {
             let found = Found { is_nested: true, ..self.opened(command, &script) };
             let starts: Vec<Vec<ShellWord>> =
@@ -91,6 +92,9 @@ impl Suspects {
             texts.extend(found.words.first().filter(|_| runs_its_words(&found)).and_then(code));
             texts.extend(self.texts_of(&found));
             self.found.push(found);
+            if let Some(found) = self.found.last().filter(|_| sets_options) {
+                texts.extend(self.renamed(found));
+            }
         }
         texts
     }

@@ -2,6 +2,7 @@
 
 use super::access::{Access, Action, FileAccess, Plan, Step};
 use super::call::{Call, Context};
+use super::certain::sets_plainly;
 use super::command::{Stripped, name_of, raw, texts, whole};
 use super::decision::Decision;
 use super::glob::{PathPattern, text_matches};
@@ -11,7 +12,7 @@ use super::path::{has_dots, joined};
 use super::perhaps::might_run;
 use super::reading::writes_by_an_option;
 use super::rule::{Origin, PRIMARY, Pattern, Rule, has_literal_server, is_parameter};
-use super::shell::Script;
+use super::shell::{ANY, Script};
 use super::values::{in_words, is_literal};
 use super::web;
 
@@ -86,6 +87,9 @@ pub(crate) fn allows_command(rule: &Rule, step: &Step, context: &Context) -> boo
         return false;
     }
     let Some(stripped) = Stripped::of(&step.command) else {
+        if rule.pattern.specifier.is_none() {
+            return sets_plainly(&step.command.assignments, &step.command.words);
+        }
         // Who has written the variables down with the command has allowed both.
         let exact = rule.pattern.specifier.as_deref().map(LinePattern::read).filter(LinePattern::is_exact);
         return exact.is_some_and(|line| !step.command.words.is_empty() && line.matches(&whole(&step.command)));
@@ -139,7 +143,7 @@ impl Rule {
 pub(crate) fn names(pattern: &str, tool: &str, strict: bool) -> bool {
     let family: &[&str] = match pattern {
         "Edit" => &["Edit", "Write", "MultiEdit", "NotebookEdit"],
-        "Read" => &["Read", "Glob", "Grep", "LS", "LSP", "Artifact", "NotebookRead"],
+        "Read" => &["Read", "Glob", "Grep", "LS", "LSP", "Artifact", "NotebookRead", "SendUserFile", "SendUserMessage"],
         "Agent" | "Task" => &["Agent", "Task"],
         _ => &[],
     };
@@ -172,7 +176,8 @@ fn has_parameter(call: &Call, specifier: &str) -> bool {
 fn named(tool: &str, specifier: &str, call: &Call) -> bool {
     let name = match tool {
         "Agent" | "Task" => call.text("subagent_type"),
-        "Skill" => call.text("skill").or_else(|| call.text("command")),
+        // The client takes these away before it looks for the skill.
+        "Skill" => call.text("skill").or_else(|| call.text("command")).map(|name| name.trim().trim_start_matches('/')),
         _ => None,
     };
     let Some(name) = name else { return false };
@@ -201,12 +206,16 @@ pub(crate) fn perhaps(rule: &Rule, call: &Call, action: &Action, context: &Conte
     }
     let Pattern { tool, specifier } = &rule.pattern;
     match (tool.as_str(), specifier, action) {
-        // `rm:*` is `rm` with anything behind it, and no field of that name.
+        // `rm:*` is a command with anything behind it.
         ("Bash", Some(specifier), Action::Shell(plan)) if !is_parameter(specifier) || specifier.ends_with(":*") => {
             might_run(&LinePattern::read(specifier), &plan.suspects)
         }
         ("Read" | "Edit", Some(specifier), _) if !is_parameter(specifier) => {
             might_touch(rule, specifier, call, action, context)
+        }
+        ("WebFetch", Some(specifier), _) if specifier.starts_with("domain:") && call.tool == "WebFetch" => {
+            let is_hidden = call.text("url").is_some_and(web::hides_host);
+            is_hidden.then(|| "its host is written in letters that may stand for others".to_owned())
         }
         _ => None,
     }
@@ -247,7 +256,11 @@ fn might_touch(rule: &Rule, specifier: &str, call: &Call, action: &Action, conte
         let own = Some(touch.path.as_str()).filter(|path| !has_dots(path));
         (touch.may_be(access) || reaches) && own.into_iter().chain(call.target(&touch.path)).any(fits)
     })?;
-    Some(format!("{} may be read or changed", in_words(&touched.path)))
+    let is_any = touched.path.chars().all(|c| c == ANY);
+    Some(match is_any {
+        true => "which files it reads or changes cannot be told".to_owned(),
+        false => format!("{} may be read or changed", in_words(&touched.path)),
+    })
 }
 
 fn touched<'action>(rule: &Rule, action: &'action Action) -> impl Iterator<Item = &'action FileAccess> {

@@ -33,6 +33,17 @@ pub(crate) fn has_dots(path: &str) -> bool {
     path.split('/').any(|part| part == "..")
 }
 
+/// What is written, seen from a folder, with its `..` for whoever can follow links before them.
+pub(crate) fn with_dots(written: &str, from: &str, home: Option<&str>) -> String {
+    let whole = match written.strip_prefix('~') {
+        Some(below) => format!("{}{below}", home.unwrap_or_default()),
+        None if written.starts_with('/') => written.to_owned(),
+        None => format!("{from}/{written}"),
+    };
+    let parts: Vec<&str> = whole.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    format!("/{}", parts.join("/"))
+}
+
 /// Whether a path is the folder or lies in it. Both without dots.
 pub(crate) fn lies_in(path: &str, folder: &str) -> bool {
     let folder = folder.trim_end_matches('/');

@@ -6,7 +6,7 @@ use super::git_files::subcommand;
 use super::handing::inner;
 use super::inert::started;
 use super::origins::folders_of;
-use super::shell::{STAR, ShellWord};
+use super::shell::{Joint, STAR, ShellCommand, ShellWord};
 use super::sought::whole_folders;
 use super::suspects::{Found, Suspects};
 
@@ -121,6 +121,72 @@ fn prints_paths(rest: &[ShellWord]) -> bool {
         !is_part_of_name(&plain.iter().fold(format.to_owned(), |format, part| format.replace(part, "")))
             && !format.contains("\\0") | format.ends_with("\\0")
     })
+}
+
+/// Whether all that commands print into words of a line are numbers, dates, hashes and names of machines.
+pub(super) fn prints_plainly(commands: &[ShellCommand]) -> bool {
+    let mut nested = commands.iter().enumerate().filter(|(_, command)| command.is_nested);
+    nested.all(|(at, command)| {
+        let is_passed_on = commands.get(at + 1).is_some_and(|next| next.is_nested && next.joint == Joint::Pipe);
+        is_passed_on || prints_only_marks(commands, at, command)
+    })
+}
+
+/// Whether the last command of a pipeline prints such marks, or parts of those that the others print.
+fn prints_only_marks(commands: &[ShellCommand], at: usize, command: &ShellCommand) -> bool {
+    let Some((first, rest)) = command.words.split_first() else { return false };
+    if !command.assignments.is_empty() || !command.words.iter().all(|word| word.is_literal) {
+        return false;
+    }
+    let is = |known: &[&str]| rest.iter().all(|word| known.contains(&word.text.as_str()));
+    let is_number = |word: &ShellWord| word.text.trim_start_matches('-').chars().all(|c| c.is_ascii_digit());
+    let is_piped = command.joint == Joint::Pipe && at > 0;
+    match first.text.as_str() {
+        "nproc" => is(&["--all"]),
+        "seq" => rest.iter().all(is_number),
+        "pwd" | "arch" | "whoami" | "hostname" => rest.is_empty(),
+        "uname" => is(&["-m", "-s", "-r"]),
+        "id" => is(&["-u", "-g", "-un", "-gn"]) && !rest.is_empty(),
+        "mktemp" => is(&["-d"]),
+        "getconf" => is(&["_NPROCESSORS_ONLN"]),
+        "pgrep" => !rest.iter().any(|word| word.is_flag() && word.text.contains(['l', 'a', 'd'])),
+        "lsof" => rest.iter().any(|word| word.is_flag() && word.text.contains('t')),
+        "date" => {
+            rest.iter().all(|word| matches!(word.text.as_str(), "-u" | "-I" | "--iso-8601") || is_date(&word.text))
+        }
+        "git" => prints_a_hash(rest),
+        "wc" => rest.iter().all(ShellWord::is_flag) && !rest.iter().any(|word| word.text.starts_with("--files")),
+        "head" | "tail" | "cut" if is_piped => prints_only_marks(commands, at - 1, &commands[at - 1]),
+        _ => false,
+    }
+}
+
+/// `+%Y-%m-%d`
+fn is_date(format: &str) -> bool {
+    let Some(format) = format.strip_prefix("+%") else { return false };
+    format.split('%').all(|part| {
+        let mut chars = part.chars();
+        chars.next().is_some_and(|c| "YmdHMSsFTjuVNyez".contains(c)) && chars.all(|c| "-_:.T".contains(c))
+    })
+}
+
+/// `rev-parse HEAD`. What git does not know it prints as it stands.
+fn prints_a_hash(rest: &[ShellWord]) -> bool {
+    let texts: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
+    let is_head =
+        |text: &&str| matches!(*text, "HEAD" | "@" | "HEAD^") || text.strip_prefix("HEAD~").is_some_and(is_digits);
+    let is_short = |text: &&str| *text == "--short" || text.strip_prefix("--short=").is_some_and(is_digits);
+    match texts.as_slice() {
+        ["rev-parse", flags @ .., head] => {
+            is_head(head) && flags.iter().all(|flag| is_short(flag) || *flag == "--verify")
+        }
+        ["rev-list", "--count", head] => is_head(head),
+        _ => false,
+    }
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
 }
 
 /// The names that a command prints for certain, as shapes: folders that it is asked for, and its own words.

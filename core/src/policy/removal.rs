@@ -7,14 +7,16 @@ use super::command::name_of;
 use super::erasing::{changes_all, codes, erases, is_disk};
 use super::folders::Folders;
 use super::handed_removal::handed_removals;
+use super::implied::settings;
 use super::inert::is_inert;
+use super::linking::led_to_anywhere;
 use super::options;
-use super::path::{absolute, joined, lies_in};
+use super::path::{absolute, has_dots, joined, lies_in, with_dots};
 use super::processes::{is_open, without_proc};
-use super::reading::does_more;
+use super::removers::{is_own, removed, removed_by_tools, takes_the_folder};
 use super::shell::{ANY, ONE, OUTER, Piece, STAR, ShellWord, Way};
-use super::sought::{picks, whole_folders};
-use super::suspects::Suspects;
+use super::sought::picks;
+use super::suspects::{Found, Suspects};
 use super::values::{in_words, is_literal, may_be};
 
 /// What a command would remove, or move away, that is never removed unasked.
@@ -35,7 +37,10 @@ pub(crate) fn critical(call: &Call, action: &Action, context: &Context) -> Optio
     if !is_complete {
         return Some("something in one of many folders".to_owned());
     }
-    let holds_home = |folder: &String| context.home.as_deref().is_some_and(|home| lies_in(home, folder));
+    let holds_home = |folder: &String| {
+        let leads = call.target(folder).into_iter().chain([folder.as_str()]);
+        leads.into_iter().any(|folder| context.home.as_deref().is_some_and(|home| lies_in(home, folder)))
+    };
     let view = |removal: &RemovingCommand| RemovalView {
         call,
         context,
@@ -118,6 +123,13 @@ fn removals(suspects: &Suspects) -> Vec<RemovingCommand> {
         ..RemovingCommand::default()
     }));
     removals.extend(emptied(suspects));
+    // What a variable tells cargo to clean.
+    let cleans = |command: &Found| command.words.iter().any(|word| word.text == "clean");
+    if suspects.found.iter().any(cleans) {
+        let set = suspects.found.iter().flat_map(settings).filter(|(name, _)| name == "CARGO_TARGET_DIR");
+        let words = set.map(|(_, value)| value).collect();
+        removals.push(RemovingCommand { words, ..RemovingCommand::default() });
+    }
     let removes = |word: &ShellWord| is_own(name_of(&word.text)) || word.text == "-delete";
     let has = |named: &dyn Fn(&ShellWord) -> bool| suspects.found.iter().any(|command| command.words.iter().any(named));
     let hands_on =
@@ -126,7 +138,9 @@ fn removals(suspects: &Suspects) -> Vec<RemovingCommand> {
         // The words of one command are what another one removes, but for the folder in which something is looked for.
         let words = suspects.found.iter().flat_map(|command| command.words.iter().skip(1));
         let words = words.filter(|word| !word.is_flag() && !matches!(word.text.as_str(), "." | "./"));
-        removals.push(RemovingCommand { words: words.cloned().collect(), ..RemovingCommand::default() });
+        let links = led_to_anywhere(&suspects.found).into_iter().map(|name| ShellWord::plain(&name));
+        let words = words.cloned().chain(links).collect();
+        removals.push(RemovingCommand { words, ..RemovingCommand::default() });
     }
     removals
 }
@@ -168,6 +182,9 @@ pub(super) fn removal(words: &[ShellWord]) -> Option<RemovingCommand> {
         let words = rest.iter().filter(|word| !word.is_flag()).cloned().collect();
         return Some(RemovingCommand { words, spares_here: true, ..RemovingCommand::default() });
     }
+    if let Some(removed) = removed_by_tools(name, rest) {
+        return Some(RemovingCommand { words: removed, ..RemovingCommand::default() });
+    }
     let removed = removed(words)?;
     let here = removed.is_empty() && takes_the_folder(words);
     let words = if here { vec![ShellWord::plain(".")] } else { removed.into_iter().cloned().collect() };
@@ -194,55 +211,6 @@ fn emptied(suspects: &Suspects) -> Option<RemovingCommand> {
 const SYSTEMS_OWN: &str = "Applications Library System Users Volumes bin boot dev etc home lib lib64 media mnt nix opt \
     private proc root run sbin srv sys tmp usr var";
 
-/// Whether a variable that only the environment knows counts as anything: it does where nothing but removal is meant.
-pub(super) fn is_own(name: &str) -> bool {
-    matches!(name, "rm" | "rmdir" | "unlink" | "shred" | "srm" | "wipe" | "trash" | "trash-put" | "rimraf" | "del-cli")
-}
-
-/// The words of a command that name what it removes; none for a command that removes nothing.
-fn removed(words: &[ShellWord]) -> Option<Vec<&ShellWord>> {
-    let (first, rest) = words.split_first()?;
-    let names = || rest.iter().filter(|word| !word.is_flag());
-    let has = |begin: &str| rest.iter().any(|word| word.text.starts_with(begin));
-    let short = |letter: char| {
-        rest.iter().any(|word| word.is_flag() && !word.text.starts_with("--") && word.text.contains(letter))
-    };
-    match name_of(&first.text) {
-        name if is_own(name) => Some(names().collect()),
-        "mv" => {
-            let into = rest.iter().any(|word| word.text.starts_with("-t") || word.text.starts_with("--target"));
-            let mut names: Vec<&ShellWord> = names().collect();
-            if !into {
-                names.pop();
-            }
-            Some(names)
-        }
-        "find" if rest.iter().any(|word| does_more(&word.text)) => {
-            let deletes = has("-delete") || rest.iter().any(|word| is_own(name_of(&word.text)));
-            deletes.then(|| whole_folders(rest))
-        }
-        "tar" if has("--rem") => Some(names().collect()),
-        "zip" if short('m') || has("--mo") => Some(names().collect()),
-        "7z" | "7za" | "7zz" if has("-sdel") => Some(names().collect()),
-        "gio" if rest.first().is_some_and(|word| matches!(word.text.as_str(), "trash" | "remove")) => {
-            Some(names().skip(1).collect())
-        }
-        "rsync" if has("--del") || has("--rem") => Some(names().collect()),
-        _ => None,
-    }
-}
-
-/// Whether a command without a name removes what is in the folder it is in.
-fn takes_the_folder(words: &[ShellWord]) -> bool {
-    let name = words.first().map_or("", |word| name_of(&word.text));
-    name == "find"
-        && !words.iter().any(|word| matches!(word.text.as_str(), "." | "./"))
-        && !words
-            .iter()
-            .skip(1)
-            .any(|word| matches!(word.text.as_str(), "-name" | "-iname" | "-path" | "-regex" | "-empty" | "-type"))
-}
-
 struct RemovalView<'a> {
     call: &'a Call,
     context: &'a Context,
@@ -253,6 +221,12 @@ struct RemovalView<'a> {
 
 impl RemovalView<'_> {
     fn is_critical(&self, word: &ShellWord, from: &str) -> bool {
+        // A part of the name of a folder that everybody has, with another end.
+        let cuts_place = |piece: &Piece| matches!(piece, Piece::MadeOf(name, _) if matches!(name.as_str(), "PWD" | "HOME" | "OLDPWD"));
+        let goes_on = |piece: &Piece| !matches!(piece, Piece::Text(text) if text.starts_with('/'));
+        if word.pieces.windows(2).any(|pair| cuts_place(&pair[0]) && goes_on(&pair[1])) {
+            return true;
+        }
         self.suspects.variables.shapes(word).iter().any(|shape| self.is_critical_shape(shape, word, from))
     }
 
@@ -280,8 +254,10 @@ impl RemovalView<'_> {
         if folder.starts_with([ANY, OUTER]) {
             let below = folder.split_once('/').map_or("", |(_, rest)| rest);
             let known: String = below.chars().filter(|c| !matches!(*c, ANY | OUTER | '/')).collect();
+            // A part of a folder that everybody has, cut in a way that is not followed.
+            let cuts_place = |piece: &Piece| matches!(piece, Piece::MadeOf(name, _) if matches!(name.as_str(), "PWD" | "HOME" | "OLDPWD"));
             if !known.is_empty() {
-                return self.is_critical_if_empty(&folder);
+                return self.is_critical_if_empty(&folder) || word.pieces.iter().any(cuts_place);
             }
             return self.is_own || folder.starts_with(ANY) && word.pieces.iter().any(is_made);
         }
@@ -296,7 +272,23 @@ impl RemovalView<'_> {
             return true;
         };
         let target = self.call.target(&path).filter(|_| is_literal(&path));
-        std::iter::once(path.as_str()).chain(target).any(|path| self.is_place(path))
+        // What is above a link is above where it leads.
+        let dotted = has_dots(&folder).then(|| with_dots(&folder, from, self.context.home.as_deref()));
+        let above = dotted.as_deref().and_then(|path| self.call.target(path));
+        std::iter::once(path.as_str()).chain(target).chain(above).any(|path| self.is_place(path))
+            || all_in_it && self.lies_in_place(shape, from)
+    }
+
+    /// Whether what a pattern stands for lies right in such a folder, links followed.
+    fn lies_in_place(&self, shape: &str, from: &str) -> bool {
+        let pattern = absolute(shape, from, self.context.home.as_deref());
+        let made = pattern.as_deref().and_then(|pattern| self.call.expansion(pattern)).unwrap_or_default();
+        let folder_of = |path: &String| {
+            // A link to something of another name is removed itself.
+            let (folder, name) = self.call.target(path)?.rsplit_once('/')?;
+            path.ends_with(&format!("/{name}")).then(|| folder.to_owned())
+        };
+        made.iter().filter_map(folder_of).any(|folder| !folder.is_empty() && self.is_place(&folder))
     }
 
     /// Whether what stands behind a variable is critical where that is empty: then it is a whole path.

@@ -25,20 +25,22 @@ const PROTECTED_FOLDERS: [&str; 13] = [
 ];
 
 /// The same, where the folder above it tells which one is meant.
-const PROTECTED_BELOW: [(&str, &str); 9] = [
+const PROTECTED_BELOW: [(&str, &str); 11] = [
     (".config", "autostart"),
     (".config", "direnv"),
+    (".config", "environment.d"),
     (".config", "fish"),
     (".config", "git"),
     (".config", "mise"),
     (".config", "nvim"),
     (".config", "systemd"),
     (".config", "tmux"),
+    ("code", "user"),
     ("library", "launchagents"),
 ];
 
 /// Files with the same effect.
-const PROTECTED_FILES: [&str; 54] = [
+const PROTECTED_FILES: [&str; 56] = [
     ".bash_aliases",
     ".bash_login",
     ".bash_logout",
@@ -68,6 +70,7 @@ const PROTECTED_FILES: [&str; 54] = [
     ".netrc",
     ".npmrc",
     ".nvimrc",
+    ".pam_environment",
     ".pnp.cjs",
     ".pnpmfile.cjs",
     ".pre-commit-config.yaml",
@@ -80,6 +83,7 @@ const PROTECTED_FILES: [&str; 54] = [
     ".tmux.conf",
     ".vimrc",
     ".wgetrc",
+    ".xinitrc",
     ".xprofile",
     ".yarnrc",
     ".yarnrc.yml",

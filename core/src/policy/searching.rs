@@ -43,6 +43,8 @@ pub(super) fn searches_here(words: &[ShellWord], is_fed: bool) -> bool {
                 takes_next = !is_number && valued.is_some_and(|(at, c)| at + c.len_utf8() == text.len());
             }
             // A revision is no folder.
+            // What is left out names no folder.
+            None if [":!", ":^", ":(exclude"].iter().any(|out| text.starts_with(out)) => {}
             None => {
                 let is_revision = text.contains(['~', '^', ':', '@'])
                     || matches!(text, "HEAD" | "FETCH_HEAD" | "ORIG_HEAD" | "main" | "master");
@@ -50,7 +52,8 @@ pub(super) fn searches_here(words: &[ShellWord], is_fed: bool) -> bool {
             }
         }
     }
-    named + words.count() < if says_pattern { 1 } else { 2 }
+    let is_named = |word: &&ShellWord| ![":!", ":^", ":(exclude"].iter().any(|out| word.text.starts_with(out));
+    named + words.filter(is_named).count() < if says_pattern { 1 } else { 2 }
 }
 
 /// Long options of searches without a value.

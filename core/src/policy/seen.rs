@@ -1,6 +1,6 @@
 //! A name as the files that it may be, seen from each folder in which a line may run.
 
-use super::path::absolute;
+use super::path::{absolute, has_dots, with_dots};
 use super::processes::{is_open, without_proc};
 use super::shell::{ANY, OUTER, STAR};
 use super::touching::{MOST, Touch, Toucher};
@@ -47,14 +47,9 @@ impl Toucher<'_> {
         if through != path {
             self.touched.insert(Touch { path: through, ..touch.clone() });
         }
-        if name.split('/').any(|part| part == "..") {
-            let from = match name.strip_prefix('~') {
-                Some(below) => format!("{}{below}", self.context.home.as_deref().unwrap_or_default()),
-                None if name.starts_with('/') => name.to_owned(),
-                None => format!("{folder}/{name}"),
-            };
-            let parts: Vec<&str> = from.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-            self.touched.insert(Touch { path: format!("/{}", parts.join("/")), ..touch.clone() });
+        if has_dots(name) {
+            let path = with_dots(name, folder, self.context.home.as_deref());
+            self.touched.insert(Touch { path, ..touch.clone() });
         }
         if let Some(made) = self.call.expansion(&path) {
             for path in made {

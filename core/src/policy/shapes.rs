@@ -35,7 +35,7 @@ pub(crate) fn fills_outside_quotes(raw: &str) -> bool {
             ('\\', None | Some('"')) => drop(chars.next()),
             ('\'' | '"', None) => quote = Some(c),
             (c, Some(open)) if c == open => quote = None,
-            ('$', None) => return true,
+            ('$' | '`', None) => return true,
             _ => {}
         }
     }

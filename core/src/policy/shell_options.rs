@@ -9,7 +9,7 @@ const EARLIER: &str = "it may run an earlier line again, changed";
 
 /// Options that stop a script, or tell what it does, and change no word of it.
 const PLAIN: &str = "allexport errexit errtrace functrace ignoreeof monitor noclobber noexec noglob notify nounset onecmd \
-    physical pipefail privileged verbose xtrace";
+    pipefail privileged verbose xtrace";
 
 /// Options of `shopt` that concern neither patterns nor words.
 const PLAIN_OF_SHOPT: &str = "checkhash checkjobs checkwinsize cmdhist histappend histreedit histverify huponexit \
@@ -66,9 +66,9 @@ fn changes_by_set(rest: &[ShellWord]) -> bool {
     })
 }
 
-/// `k` makes each word with a `=` a variable, and `H` brings earlier lines back.
+/// `k` makes each word with a `=` a variable, `H` brings earlier lines back, and with `P` a `..` is above where a link leads.
 fn changes_by_letters(flag: &str) -> bool {
-    flag.contains(['k', 'H']) && !flag.starts_with("--")
+    flag.contains(['k', 'H', 'P']) && !flag.starts_with("--")
 }
 
 fn changes_at_start(rest: &[ShellWord], given: &[String]) -> Option<&'static str> {

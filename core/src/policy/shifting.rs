@@ -1,7 +1,8 @@
 //! What a line does to the shell that reads the rest of it: then no word of it is certain any more.
 
 use super::command::{is_shell, name_of};
-use super::folders::changes_folder;
+use super::folders::{changes_folder, targets};
+use super::linking::goes_above;
 use super::reading::{Descent, descent};
 use super::shell::{Piece, ShellWord, Way, assignment};
 use super::shell_options::changes_reading;
@@ -41,6 +42,9 @@ fn names_an_option(command: &Found) -> bool {
 
 /// Why the words of a line may be others than they seem.
 pub(super) fn shifts(found: &[Found]) -> Option<&'static str> {
+    if goes_above(found) {
+        return Some("it goes above a link that it makes itself");
+    }
     found.iter().find_map(|command| {
         let name = command.words.first().map_or("", |word| name_of(&word.text));
         // Before `read` it holds for that command alone, which people do in loops over lines.
@@ -69,7 +73,16 @@ pub(super) fn shifts(found: &[Found]) -> Option<&'static str> {
         // Another shell takes it for what `~` stands for.
         let gives_home = command.assignments.iter().any(|(name, _)| name == "HOME")
             && starts().any(|start| command.words.get(start).is_some_and(|word| is_shell(&word.text)));
-        if names_an_option(command) {
+        let goes_physically = changes_folder(name) && words().any(|word| word.is_flag() && word.text.contains('P'));
+        if words().any(climbs_from_pattern) || goes_physically && found.len() > 1 {
+            Some("which folder `..` is above is not certain")
+        } else if name == "mount" && words().any(|word| word.text.contains("bind") || word.text == "-B") {
+            Some("it gives a folder another name")
+        } else if name == "git" && words().any(|word| word.text == "--icase-pathspecs")
+            || command.assignments.iter().any(|(name, _)| name.ends_with("_PATHSPECS"))
+        {
+            Some("git takes names in another way")
+        } else if names_an_option(command) {
             Some("it makes a file whose name is an option, which a pattern may find")
         } else if is_set || declares || references || sets_options || gives_home {
             Some("it changes how its words are read")
@@ -129,7 +142,20 @@ fn has_class(word: &ShellWord) -> bool {
 fn enters_descriptor(words: &[ShellWord]) -> bool {
     let goes = words.first().is_some_and(|word| changes_folder(&word.text)) || descent(words) == Descent::All;
     let is_one = |word: &ShellWord| word.text.contains("/fd/") && !word.is_made_file();
+    let is_standard = |word: &ShellWord| STREAMS.iter().any(|stream| word.text.ends_with(stream));
+    let leads = words.first().is_some_and(|word| matches!(name_of(&word.text), "ln" | "find"));
     goes && words.iter().skip(1).any(is_one)
+        || leads && words.iter().any(is_standard)
+        || targets(words).iter().any(is_standard)
+}
+
+/// The streams of a process by name: each may be a folder that the line opens.
+const STREAMS: [&str; 3] = ["/dev/stdin", "/dev/stdout", "/dev/stderr"];
+
+/// Whether `..` stands behind a pattern: above what that finds, nobody can tell here.
+fn climbs_from_pattern(word: &ShellWord) -> bool {
+    let behind = word.pieces.iter().skip_while(|piece| !matches!(piece, Piece::Glob(_)));
+    behind.into_iter().any(|piece| matches!(piece, Piece::Text(text) if text.split('/').any(|part| part == "..")))
 }
 
 fn through_descriptor(text: &str) -> bool {
@@ -137,7 +163,9 @@ fn through_descriptor(text: &str) -> bool {
         let (_, rest) = text.split_once(at)?;
         rest.contains('/').then_some(())
     };
-    behind("/fd/").is_some()
+    let plain = text.replace("/./", "/").replace("//", "/");
+    STREAMS.iter().any(|stream| plain.contains(&format!("{stream}/")))
+        || behind("/fd/").is_some()
         || text.contains("/proc/") && text.ends_with("/fd")
         || text.contains("/fd/") && text.contains("/proc/")
 }

@@ -1,6 +1,7 @@
 //! What searches pass over by themselves: names that begin with a dot, and what a project's ignore files name.
 
 use super::call::Disk;
+use super::candidates::has_class;
 use super::command::name_of;
 use super::glob::segment_matches;
 use super::inert::started;
@@ -65,10 +66,14 @@ impl PassedOver {
     pub(super) fn has(&self, path: &str, folder: &str) -> bool {
         let below = below(path, folder).unwrap_or_default();
         let (above, name) = below.rsplit_once('/').unwrap_or(("", below));
-        let is = |patterns: &[String], name: &str| patterns.iter().any(|pattern| segment_matches(pattern, name));
+        // What a class of letters stands for is not read here.
+        let surely = |pattern: &&String| !has_class(pattern) && !pattern.contains('\\');
+        let is = |patterns: &[String], name: &str| {
+            patterns.iter().filter(surely).any(|pattern| segment_matches(pattern, name))
+        };
         above.split('/').any(|part| is(&self.folders, part))
             || is(&self.files, name)
-            || !self.others.is_empty() && !is(&self.others, name)
+            || !self.others.is_empty() && self.others.iter().all(|one| surely(&one)) && !is(&self.others, name)
     }
 }
 

@@ -4,6 +4,7 @@ use super::call::{Call, Context};
 use super::candidates::{as_pattern, patterns_in};
 use super::command::name_of;
 use super::erasing::{interprets, strings};
+use super::find_tests::{before_action, limiting_names};
 use super::folders::Folders;
 use super::git_files::handles_files;
 use super::handing::Handing;
@@ -86,7 +87,7 @@ pub(crate) fn sought(suspects: &Suspects, call: &Call, context: &Context) -> Vec
                 let found = found_by_fd(words, is_handed || command.is_nested || consumed, is_changed && is_handed);
                 found.map(|(roots, sought)| (shapes(&roots), sought))
             }
-            name if is_handed => printed_by(name, words, is_changed),
+            name if is_handed => printed_by(name, words, is_changed, suspects),
             _ => None,
         };
         let Some((roots, mut sought)) = found else { continue };
@@ -117,12 +118,7 @@ fn found_by_find(words: &[ShellWord], is_read: bool, is_changed: bool) -> Option
         return None;
     }
     let roots = roots(words);
-    let named = |word: &&ShellWord| matches!(word.text.as_str(), "-name" | "-iname");
-    let count = |names: &[&str]| words.iter().filter(|word| names.contains(&word.text.as_str())).count();
-    let either = count(&["-o", "-or", ","]) > count(&["-prune"]);
-    let not = |at: usize| at.checked_sub(1).is_some_and(|at| matches!(words[at].text.as_str(), "!" | "-not"));
-    let names = (0..words.len()).filter(|at| named(&&words[*at]) && !not(*at)).filter_map(|at| words.get(at + 1));
-    let names = if either { vec![] } else { names.map(|name| name.text.to_lowercase()).collect() };
+    let names = limiting_names(words);
     let may_change = changes || is_changed;
     Some((roots, Sought { folders: vec![], may_change, names, shape: None, skips: Skips::Nothing }))
 }
@@ -142,7 +138,7 @@ pub(super) fn whole_folders(words: &[ShellWord]) -> Vec<&ShellWord> {
 
 /// Whether find looks for some files, and not for all.
 pub(super) fn picks(words: &[ShellWord]) -> bool {
-    words.iter().any(|word| {
+    before_action(words).iter().any(|word| {
         matches!(
             word.text.as_str(),
             "-name" | "-iname" | "-path" | "-regex" | "-empty" | "-type" | "-mtime" | "-maxdepth"
@@ -167,7 +163,7 @@ fn found_by_fd(words: &[ShellWord], is_read: bool, is_changed: bool) -> Option<(
 }
 
 /// The folders of which another command prints names of files.
-fn printed_by(name: &str, words: &[ShellWord], may_change: bool) -> Option<(Vec<String>, Sought)> {
+fn printed_by(name: &str, words: &[ShellWord], may_change: bool, suspects: &Suspects) -> Option<(Vec<String>, Sought)> {
     let has = |letters: &[char]| {
         words.iter().any(|word| word.is_flag() && !word.text.starts_with("--") && word.text.contains(letters))
     };
@@ -182,17 +178,30 @@ fn printed_by(name: &str, words: &[ShellWord], may_change: bool) -> Option<(Vec<
     let names = included.map(str::to_lowercase).collect();
     let takes = |flag: &ShellWord| {
         let flags = ["-g", "--glob", "--iglob", "-t", "--type", "-T", "-e", "-f", "-A", "-B", "-C", "-m", "-j", "-I"];
-        !matches!(name, "ls" | "tree" | "du") && flags.contains(&flag.text.as_str())
+        match name {
+            "ls" | "tree" | "du" => takes_a_value(name, &flag.text),
+            _ => flags.contains(&flag.text.as_str()),
+        }
     };
     let is_value = |at: usize| at.checked_sub(1).is_some_and(|at| takes(&words[at]));
     let named = words.iter().enumerate().filter(|(at, word)| !word.is_flag() && !is_value(*at));
-    let named: Vec<String> = named.map(|(_, word)| word.text.clone()).collect();
+    let named = named.flat_map(|(_, word)| match word.is_known() {
+        true => vec![word.text.clone()],
+        false => suspects.variables.spellings(word),
+    });
+    let named: Vec<String> = named.collect();
     let mut shape = None;
     let roots = match name {
         // Versions, or patterns of its own.
         "git" => {
             let pattern = named.iter().find(|text| text.contains('*')).map(|text| text.replace('*', &STAR.to_string()));
-            shape = pattern.filter(|_| named.len() == 2).map(|pattern| format!("{STAR}{pattern}"));
+            // What is left out leaves the rest; what is escaped, or a class of letters, is not read here.
+            let is_odd =
+                |text: &String| text.starts_with(":!") || text.starts_with(":^") || text.contains(['\\', '(', '[']);
+            let leaves_out = words.iter().any(|word| word.text.starts_with("-x") || word.text.starts_with("--excl"));
+            shape = pattern
+                .filter(|_| named.len() == 2 && !leaves_out && !named.iter().any(is_odd))
+                .map(|pattern| format!("{STAR}{pattern}"));
             vec![]
         }
         // A pattern of the shell's, and what lies in the folders that it stands for.
@@ -205,6 +214,33 @@ fn printed_by(name: &str, words: &[ShellWord], may_change: bool) -> Option<(Vec<
         _ => named.iter().map(|name| as_pattern(name)).collect(),
     };
     Some((roots, Sought { folders: vec![], may_change, names, shape, skips }))
+}
+
+/// Options of programs that list folders, with a value in the next word.
+fn takes_a_value(name: &str, flag: &str) -> bool {
+    let longs = [
+        "--width",
+        "--ignore",
+        "--hide",
+        "--sort",
+        "--time",
+        "--block-size",
+        "--indicator-style",
+        "--quoting-style",
+        "--time-style",
+        "--format",
+        "--tabsize",
+        "--exclude",
+        "--max-depth",
+        "--threshold",
+        "--exclude-from",
+    ];
+    let letters: &[char] = match name {
+        "ls" => &['I', 'T', 'w'],
+        "tree" => &['L', 'P', 'I', 'H', 'T', 'o'],
+        _ => &['B', 'd', 't', 'X'],
+    };
+    longs.contains(&flag) || !flag.starts_with("--") && flag.ends_with(letters)
 }
 
 /// What programs pick themselves, by patterns that stand in quotes for the shell.
@@ -257,7 +293,9 @@ pub(super) fn own_patterns(command: &Found, suspects: &Suspects) -> Vec<String> 
     if !is_git && (reading(&command.words) != Reading::Perhaps || builds(name)) {
         return vec![];
     }
-    let shapes = |word: &ShellWord| suspects.variables.spellings(word);
+    // git takes a backslash for what keeps a letter as it is.
+    let plain = |shape: String| if is_git { shape.replace('\\', "").replace("[^", "[!") } else { shape };
+    let shapes = |word: &ShellWord| suspects.variables.spellings(word).into_iter().map(plain).collect::<Vec<_>>();
     rest.iter().flat_map(|word| shapes(word).into_iter().flat_map(|shape| patterns_in(word, &shape))).collect()
 }
 

@@ -15,6 +15,8 @@ use super::folders::{Folders, prints_git_folder};
 use super::handing::{marks, taker};
 use super::inert::is_inert;
 use super::leaving::is_lost;
+use super::linking::led_to;
+use super::messages::{is_data, is_message};
 use super::reading::{Descent, Reading, descent, descent_of, prints_names, reading};
 use super::searching::searches_here;
 use super::shell::{ANY, Joint, ONE, Piece, STAR, ShellWord, Way};
@@ -73,6 +75,7 @@ impl Touched {
             consumed,
             marks,
             prints_git_folder: prints_git_folder(suspects),
+            names_streams: suspects.found.iter().any(|one| one.words.iter().any(|word| word.text.contains("/dev/std"))),
             deepest: deepest(suspects),
             parts: OnceCell::new(),
             at: 0,
@@ -87,6 +90,9 @@ impl Touched {
             }
         }
         toucher.handed();
+        for name in led_to(&suspects.found) {
+            toucher.name(&name, &Touch { may_change: true, descent: Descent::All, ..Touch::default() });
+        }
         if is_lost(suspects) {
             toucher.lose_way();
         }
@@ -107,6 +113,8 @@ pub(super) struct Toucher<'a> {
     /// What `xargs` puts names in the place of.
     pub(super) marks: Vec<&'a str>,
     pub(super) prints_git_folder: bool,
+    /// A word names a standard stream, which is a folder where its input is one.
+    names_streams: bool,
     /// How far those go into folders that take words from what others print.
     deepest: Descent,
     /// The words of all commands: what nobody knows in one may be a word of another.
@@ -124,7 +132,8 @@ impl Toucher<'_> {
                 Way::In => false,
                 Way::Copy | Way::Given => continue,
             };
-            self.word(&redirect.target, &Touch { may_change, is_word: true, ..Touch::default() });
+            let descent = if self.names_streams { Descent::All } else { Descent::No };
+            self.word(&redirect.target, &Touch { may_change, is_word: true, descent, ..Touch::default() });
         }
         self.implied(command);
         let Some((first, rest)) = command.words.split_first() else { return };
@@ -147,7 +156,8 @@ impl Toucher<'_> {
         let passed_over = PassedOver::by(command, self.suspects);
         let touch = Touch { path: String::new(), may_change, is_word: true, descent, passed_over };
         for (at, word) in command.words.iter().enumerate().skip(1) {
-            if !PassedOver::is_said_by(&command.words, at) {
+            let is_no_file = is_data(&command.words, at) || is_message(&command.words, at);
+            if !PassedOver::is_said_by(&command.words, at) && !is_no_file {
                 self.word(word, &Touch { descent: descent_of(&command.words, at, descent), ..touch.clone() });
             }
         }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::candidates::{as_pattern, names_in};
+use super::candidates::{as_pattern, names_in, percent_decoded};
 use super::command::name_of;
 use super::erasing::strings;
 use super::folders::{GIT_FOLDER, prints_git_folder};
@@ -123,6 +123,9 @@ impl Toucher<'_> {
         let touch = Touch { is_word: false, descent: Descent::No, ..touch.clone() };
         for name in text.split(|c| !is_path(c)).filter(|name| name.contains(['.', '/', '~'])) {
             self.name(name, &touch);
+            if name.contains('%') {
+                self.name(&percent_decoded(name), &touch);
+            }
             // Glued to an option.
             let glued = if name.starts_with('-') { names_in(name) } else { vec![] };
             glued.iter().for_each(|name| self.name(name, &touch));

@@ -29,6 +29,11 @@ pub(crate) fn sure_host(url: &str) -> Option<String> {
     (plain && !odd && one_spelling && !host.ends_with('.')).then_some(host)
 }
 
+/// Whether the host of an address has letters that programs put others in the place of.
+pub(crate) fn hides_host(url: &str) -> bool {
+    possible_hosts(url).iter().any(|host| !host.is_ascii())
+}
+
 fn possible_hosts(url: &str) -> Vec<String> {
     let plain: String = url.chars().filter(|c| !c.is_control() && !c.is_whitespace()).collect();
     let rest = plain.split_once(':').map_or(plain.as_str(), |(_, rest)| rest).trim_start_matches(['/', '\\']);

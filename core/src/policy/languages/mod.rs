@@ -17,7 +17,7 @@ mod terminal;
 
 use super::command::{is_shell, name_of};
 use super::inert::is_inert;
-use super::shell::{Script, ShellWord};
+use super::shell::{Joint, Script, ShellWord};
 use super::suspects::Found;
 use super::{awk, options, sed};
 use input::ProgramInput;
@@ -88,6 +88,12 @@ pub(crate) fn meaning(words: &[ShellWord], command: &Found, all: &[Found]) -> Me
         "tmux" => terminal::tmux(rest, all),
         "screen" => terminal::screen(rest),
         "emacs" | "gnuplot" | "expect" | "tclsh" | "m4" => general::says_nothing_of_programs(name, rest, &input()),
+        // They run programs and open files by names that a text puts together.
+        "groff" | "troff" | "nroff" | "pic" | "eqn" | "tbl" | "soelim" => {
+            let is_fed = !command.given.is_empty() || command.joint == Joint::Pipe;
+            let is_unsafe = rest.iter().any(|word| word.is_flag() && word.text.contains('U'));
+            Meaning { is_unclear: is_fed || is_unsafe, ..Meaning::default() }
+        }
         "gcc" | "cc" | "clang" | "g++" | "c++" | "clang++" | "cpp" | "tcc" => {
             let reads_any = rest.iter().any(|word| word.text == "-") && !input().is_as_it_stands();
             Meaning { reads_any, ..Meaning::default() }

@@ -85,9 +85,19 @@ pub(crate) mod doubt {
     pub(crate) const PRINTED: &str = "it runs a command to make a word";
     pub(crate) const TEXT: &str = "it holds a here-document";
     pub(crate) const SHELL: &str = "it changes the shell itself";
+    pub(crate) const GROUP: &str = "some of its commands run in a shell of their own";
+    pub(crate) const BACKGROUND: &str = "& leaves a command running";
+    pub(crate) const COMMENT: &str = "it holds a comment";
+    pub(crate) const HOME: &str = "a ~ stands for a folder";
+    pub(crate) const BACKSLASH: &str = "it holds a backslash";
+    pub(crate) const GOES_ON: &str = "a line goes on after a backslash";
+    pub(crate) const LINES: &str = "a text in quotes has several lines";
+    pub(crate) const MADE_FILE: &str = "it runs a command to make a file";
+    pub(crate) const GIVEN: &str = "it holds a here-string";
     /// These hide what a text runs and which files it names also where it stands in quotes, for another shell.
     pub(crate) const SPLIT: &str = "a line goes on in the midst of a word";
     pub(crate) const EXTENDED: &str = "an extended pattern names files";
+    pub(crate) const STACK: &str = "a ~ stands for a folder that only the shell knows";
 }
 
 /// Why a line is not surely what it seems.

@@ -131,7 +131,7 @@ impl ShellReader<'_> {
                 self.skip_heredocs();
             }
             '#' if self.word.is_none() => {
-                self.not_plain("it holds a comment");
+                self.not_plain(doubt::COMMENT);
                 while self.peek(0).is_some_and(|c| c != '\n') {
                     self.at += 1;
                 }
@@ -152,9 +152,17 @@ impl ShellReader<'_> {
             '<' | '>' => self.redirect(),
             '~' => {
                 let begins = self.word.as_ref().is_none_or(|(_, word)| word.text.ends_with([':', '=']));
+                let is_set = self.word.as_ref().is_none_or(|(_, word)| word.text.contains('=') && !word.is_quoted);
                 self.word();
                 if begins {
-                    self.not_plain("a ~ stands for a folder");
+                    // `~x` is the home of somebody else.
+                    let is_own = self.peek(1).is_none_or(|c| {
+                        c == '/' || c.is_whitespace() || matches!(c, ';' | '&' | '|' | ')' | '<' | '>' | ':')
+                    });
+                    self.not_plain(if is_own { doubt::HOME } else { "a ~ stands for somebody's folder" });
+                    if !is_own && is_set {
+                        self.unreadable(doubt::STACK);
+                    }
                 }
                 self.push(c);
                 self.at += 1;
@@ -167,6 +175,7 @@ impl ShellReader<'_> {
                 self.at += 1;
             }
             _ => {
+                let is_first = self.word.is_none();
                 self.word();
                 match c {
                     '*' | '?' | '[' | ']' => {
@@ -189,6 +198,8 @@ impl ShellReader<'_> {
                         return;
                     }
                     '{' | '}' => self.not_plain("it holds braces"),
+                    // By itself it is what it is to every shell.
+                    '!' if is_first && self.peek(1).is_some_and(char::is_whitespace) => {}
                     '!' | '#' => self.not_plain("a shell may not take ! or # as it stands"),
                     c if !is_plain(c) => self.not_plain("it holds characters that are not plain"),
                     _ => {}
@@ -204,7 +215,9 @@ impl ShellReader<'_> {
             return self.redirect();
         }
         if matches!(c, '(' | ')') {
-            self.not_plain("it holds brackets");
+            let opens_group = c == '(' && self.word.is_none() && self.command.is_empty() && self.peek(1) != Some('(');
+            let is_group = opens_group || c == ')' && self.open > 0;
+            self.not_plain(if is_group { doubt::GROUP } else { "it holds brackets" });
             self.script.has_groups = true;
             if c == '(' {
                 let is_list = self.list();
@@ -246,14 +259,16 @@ impl ShellReader<'_> {
             match c {
                 '|' => (Joint::Pipe, 1),
                 '&' => {
-                    self.not_plain("& leaves a command running");
+                    self.not_plain(doubt::BACKGROUND);
                     (Joint::Background, 1)
                 }
                 _ => (Joint::Then, 1),
             }
         };
         self.end_word();
-        if self.command.is_empty() {
+        // Behind a group there is no other command before the operator.
+        let before = self.chars[..self.at].iter().rfind(|c| !matches!(c, ' ' | '\t'));
+        if self.command.is_empty() && before != Some(&')') {
             // A shell refuses this, and what it would do with the rest is not for us to guess.
             self.not_plain("an operator stands where a command should");
         }

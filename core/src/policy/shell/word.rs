@@ -58,6 +58,8 @@ pub(crate) struct ShellWord {
     pub(crate) is_literal: bool,
     /// Some of it stood in quotes or behind a backslash, so it is no operator, keyword or number of a redirection.
     pub(crate) is_quoted: bool,
+    /// It stands in one pair of double quotes, so that it stays one word whatever is filled in.
+    pub(crate) is_one: bool,
     /// What it is made of.
     pub(crate) pieces: Vec<Piece>,
 }
@@ -66,7 +68,7 @@ impl ShellWord {
     /// A word of these very characters.
     pub(crate) fn plain(text: &str) -> Self {
         let pieces = vec![Piece::Text(text.to_owned())];
-        Self { raw: text.to_owned(), text: text.to_owned(), is_literal: true, is_quoted: false, pieces }
+        Self { raw: text.to_owned(), text: text.to_owned(), is_literal: true, pieces, ..Self::default() }
     }
 
     /// A word of text in which `$X` is still to be filled in, wherever it stood in quotes.

@@ -294,3 +294,33 @@ fn a_risk_is_named_with_its_reasons() {
         Agent x: low "#]]
     .assert_eq(&calls.map(shown).join("\n"));
 }
+
+#[test]
+fn tools_that_are_told_lists_of_files_read_each_of_them() {
+    let list = |names: &[&str]| Given::List(names.iter().map(|name| (*name).to_owned()).collect());
+    let decided = |written: &[&str], tool: &str, field: &str, given_to: Given| {
+        ruling(Mode::BypassPermissions, &rules(written), given(tool, &[(field, given_to)])).decision
+    };
+    let denied = ["deny Read(secrets/**)"];
+    for (tool, field) in [
+        ("SendUserFile", "files"),
+        ("SendUserMessage", "attachments"),
+        ("Artifact", "file_paths"),
+        ("Artifact", "files"),
+        ("SomethingNew", "files"),
+    ] {
+        assert_eq!(decided(&denied, tool, field, list(&["a.txt", "secrets/key"])), Deny, "{tool}");
+        assert_eq!(decided(&["ask Read(secrets/**)"], tool, field, list(&["./secrets/key"])), Ask, "{tool}");
+        assert_eq!(decided(&denied, tool, field, Given::Text("secrets/key".into())), Deny, "{tool}");
+        assert_eq!(decided(&denied, tool, field, list(&["a.txt"])), Allow, "{tool}");
+    }
+    assert_eq!(decided(&["deny Read"], "SendUserFile", "files", list(&["a.txt"])), Deny);
+    assert_eq!(decided(&denied, "mcp__srv__put", "files", list(&["secrets/key"])), Allow);
+    let many = Given::List(vec!["a".to_owned(); 1_001]);
+    assert_eq!(decided(&[], "SendUserFile", "files", many), Ask);
+    // To send is more than to read.
+    let call = || given("SendUserFile", &[("files", list(&["a.txt"]))]);
+    assert_eq!(ruling(Mode::Default, &rules(&[]), call()).decision, Ask);
+    assert_eq!(ruling(Mode::Plan, &rules(&["allow SendUserFile"]), call()).decision, Ask);
+    assert_eq!(ruling(Mode::Default, &rules(&["allow SendUserFile"]), call()).decision, Allow);
+}

@@ -20,7 +20,9 @@ impl ShellReader<'_> {
 
     /// One character in quotes, as it stands.
     fn quoted(&mut self, c: char) {
-        if !is_printable(c) {
+        if c == '\n' {
+            self.not_plain(doubt::LINES);
+        } else if !is_printable(c) {
             self.not_plain("it holds characters that cannot be seen");
         }
         self.push(c);
@@ -28,6 +30,7 @@ impl ShellReader<'_> {
     }
 
     pub(super) fn double_quotes(&mut self) {
+        let begins = self.word.is_none();
         self.word().is_quoted = true;
         self.at += 1;
         loop {
@@ -47,7 +50,7 @@ impl ShellReader<'_> {
                         None => return self.unreadable("a quote is not closed"),
                     }
                     // A backslash in quotes is easily misread, by people and by programs.
-                    self.not_plain("it holds a backslash");
+                    self.not_plain(doubt::BACKSLASH);
                     self.at += 2;
                 }
                 Some('!') => {
@@ -58,6 +61,8 @@ impl ShellReader<'_> {
             }
         }
         self.at += 1;
+        let ends = self.peek(0).is_none_or(|c| matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | ')'));
+        self.word().is_one = begins && ends;
     }
 
     pub(super) fn backslash(&mut self) {
@@ -69,7 +74,7 @@ impl ShellReader<'_> {
                 let is_end = c == ';' && self.word.is_none() && self.peek(2).is_none_or(|c| matches!(c, ' ' | '\n'));
                 self.word().is_quoted = true;
                 if !is_end {
-                    self.not_plain("it holds a backslash");
+                    self.not_plain(doubt::BACKSLASH);
                 }
                 self.push(c);
             }
@@ -80,7 +85,7 @@ impl ShellReader<'_> {
     /// A backslash at the end of a line. The shell takes both away before it looks for names and operators, so that one may
     /// stand in the midst of `$HOME`, `$(` or `&&`; between words, where people have it, it parts nothing.
     fn goes_on(&mut self) {
-        self.not_plain("a line goes on after a backslash");
+        self.not_plain(doubt::GOES_ON);
         let is_part = |c: Option<&char>| c.is_some_and(|c| !c.is_whitespace());
         let before = self.at.checked_sub(1).and_then(|at| self.chars.get(at));
         if is_part(before) && is_part(self.chars.get(self.at + 2)) {

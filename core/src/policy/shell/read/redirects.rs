@@ -54,15 +54,13 @@ impl ShellReader<'_> {
         let target = self.redirect_target();
         match operator {
             "<<" | "<<-" => {
-                let why = if target.is_quoted { doubt::TEXT } else { "it holds a here-document that is filled in" };
-                self.not_plain(why);
                 let place = self.script.texts.len();
                 self.script.texts.push(String::new());
                 self.command.heredocs.push(place);
                 let as_it_stands = target.is_quoted;
                 self.heredocs.push(HereDocument { end: target.text.clone(), as_it_stands, place });
             }
-            "<<<" => self.not_plain("it holds a here-string"),
+            "<<<" => self.not_plain(doubt::GIVEN),
             _ => {}
         }
         // `>&file` writes to a file; `>&1` and `>&-` do not.
@@ -91,7 +89,7 @@ impl ShellReader<'_> {
     /// `<(…)`: a file that a command writes, or reads.
     fn made_file(&mut self) {
         self.word();
-        self.not_plain("it runs a command to make a file");
+        self.not_plain(doubt::MADE_FILE);
         self.at += 2;
         self.bracketed('(', ')');
         self.word().fill("/dev/fd/", Piece::Text("/dev/fd/".to_owned()));
@@ -145,6 +143,8 @@ impl ShellReader<'_> {
             if !closed {
                 self.unreadable("a here-document has no end");
             }
+            let is_filled = !as_it_stands && body.contains(['`', '$', '\\']);
+            self.not_plain(if is_filled { "it holds a here-document that is filled in" } else { doubt::TEXT });
             if !as_it_stands && body.contains(['`', '$']) {
                 // In double quotes the same things happen as in such a text.
                 self.read_inside(&format!(": \"{}\"", body.replace('"', "")));

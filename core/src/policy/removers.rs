@@ -1,0 +1,88 @@
+//! Programs that remove, or move away, and which of their words say what.
+
+use super::command::name_of;
+use super::reading::does_more;
+use super::shell::ShellWord;
+use super::sought::whole_folders;
+
+/// Whether a variable that only the environment knows counts as anything: it does where nothing but removal is meant.
+pub(super) fn is_own(name: &str) -> bool {
+    matches!(
+        name,
+        "rm" | "rmdir"
+            | "unlink"
+            | "shred"
+            | "srm"
+            | "wipe"
+            | "trash"
+            | "trash-put"
+            | "trash-cli"
+            | "rimraf"
+            | "del-cli"
+    )
+}
+
+/// The words of a command that name what it removes; none for a command that removes nothing.
+pub(super) fn removed(words: &[ShellWord]) -> Option<Vec<&ShellWord>> {
+    let (first, rest) = words.split_first()?;
+    let names = || rest.iter().filter(|word| !word.is_flag());
+    let has = |begin: &str| rest.iter().any(|word| word.text.starts_with(begin));
+    let short = |letter: char| {
+        rest.iter().any(|word| word.is_flag() && !word.text.starts_with("--") && word.text.contains(letter))
+    };
+    match name_of(&first.text) {
+        name if is_own(name) => Some(names().collect()),
+        "mv" => {
+            let into = rest.iter().any(|word| word.text.starts_with("-t") || word.text.starts_with("--target"));
+            let mut names: Vec<&ShellWord> = names().collect();
+            if !into {
+                names.pop();
+            }
+            Some(names)
+        }
+        "find" if rest.iter().any(|word| does_more(&word.text)) => {
+            let deletes = has("-delete") || rest.iter().any(|word| is_own(name_of(&word.text)));
+            deletes.then(|| whole_folders(rest))
+        }
+        "tar" if has("--rem") => Some(names().collect()),
+        "zip" if short('m') || has("--mo") => Some(names().collect()),
+        "7z" | "7za" | "7zz" if has("-sdel") => Some(names().collect()),
+        "gio" if rest.first().is_some_and(|word| matches!(word.text.as_str(), "trash" | "remove")) => {
+            Some(names().skip(1).collect())
+        }
+        "rsync" if has("--del") || has("--rem") => Some(names().collect()),
+        _ => None,
+    }
+}
+
+/// The words of tools that remove a folder by an option or an order of theirs.
+pub(super) fn removed_by_tools(name: &str, rest: &[ShellWord]) -> Option<Vec<ShellWord>> {
+    let says = |said: &[&str]| rest.iter().any(|word| said.contains(&word.text.as_str()));
+    let value = |word: &ShellWord| match word.text.split_once('=') {
+        Some((_, value)) => Some(ShellWord::read(value.trim_matches(['"', '\'']))),
+        None => (!word.is_flag()).then(|| word.clone()),
+    };
+    let names = || rest.iter().filter_map(value).collect::<Vec<_>>();
+    let removes = match name {
+        "cargo" => says(&["clean"]),
+        "cmake" => says(&["remove_directory", "rm", "remove"]),
+        "rclone" => says(&["purge", "delete", "sync", "move", "rmdirs"]),
+        "virtualenv" => says(&["--clear"]),
+        "uv" => says(&["venv"]) && says(&["--clear", "-c"]),
+        "fd" | "fdfind" => rest.iter().any(|word| is_own(name_of(&word.text))),
+        _ => name.starts_with("python") && says(&["venv", "-mvenv"]) && says(&["--clear"]),
+    };
+    removes.then(names)
+}
+
+/// Whether a command without a name removes what is in the folder it is in.
+pub(super) fn takes_the_folder(words: &[ShellWord]) -> bool {
+    let name = words.first().map_or("", |word| name_of(&word.text));
+    name == "find"
+        && !words.iter().any(|word| matches!(word.text.as_str(), "." | "./"))
+        && !words
+            .iter()
+            .skip(1)
+            .take_while(|word| !does_more(&word.text))
+            .any(|word| matches!(word.text.as_str(), "-name" | "-iname" | "-path" | "-regex" | "-empty" | "-type"))
+}

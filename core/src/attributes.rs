@@ -28,6 +28,14 @@ pub fn is_of_tag(name: &str) -> bool {
     is_among(&TAG, name)
 }
 
+/// Of these, what a channel server may say of its own events: where to answer is in its own words.
+const OF_CHANNEL: [&str; 4] = ["chat_id", "via", "sender", "reply_to"];
+
+/// Whether an attribute of a channel server's event would speak in the place of the tag itself.
+pub fn is_kept_from_channels(name: &str) -> bool {
+    is_of_tag(name) && !is_among(&OF_CHANNEL, name)
+}
+
 /// Whether a door, and not the sender, gives the attribute.
 pub fn is_of_door(name: &str) -> bool {
     is_among(&DOOR, name)

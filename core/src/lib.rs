@@ -27,7 +27,7 @@ pub use ask::{
 };
 pub use attributes::{
     Attribute, BadAttributes, MOST_ATTRIBUTES, as_one_word, check_attributes, escape_attribute, hides, in_tag,
-    is_identifier, is_of_door, is_of_query, is_of_tag,
+    is_identifier, is_kept_from_channels, is_of_door, is_of_query, is_of_tag,
 };
 pub use connector::{BadConnectorName, ConnectorName, Identity, NotAnIdentity, SentAbout, SentMessage};
 pub use decide::decide;
@@ -38,8 +38,8 @@ pub use ids::{AskId, Code, EventId, IdText, Moment, OrderId, PairingCode, ReplyI
 pub use input::{Answer, Effect, Input, NotAVerdict, Notice, Refusal, Topic, VerdictTarget};
 pub use names::UnknownName;
 pub use people::{
-    Actor, Device, Inside, InsideAgent, OWNER, Pairing, Person, Right, Rights, Role, Token, TokenScope, Via,
-    is_person_name,
+    Actor, CHANNEL_SENDER, Device, Inside, InsideAgent, OWNER, Pairing, Person, Right, Rights, Role, Token, TokenScope,
+    Via, is_person_name,
 };
 pub use record::{Moves, Record, Subject};
 pub use route::{Address, NoRoute, route};

@@ -80,6 +80,9 @@ impl Role {
     }
 }
 
+/// A channel server speaks under its name behind this. No person can have such a name.
+pub const CHANNEL_SENDER: &str = "channel:";
+
 /// The door something came through.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Via {
@@ -93,6 +96,8 @@ pub enum Via {
     Terminal,
     /// Nobody: the gate itself, by its rules or because time was up.
     Gate,
+    /// A channel server that the session's own process runs.
+    Channel,
     /// A platform where people are, told by the connector's name.
     Connector(ConnectorName),
 }
@@ -105,6 +110,7 @@ impl Via {
             Self::Socket => "socket",
             Self::Terminal => "terminal",
             Self::Gate => "gate",
+            Self::Channel => "channel",
             Self::Connector(name) => name.as_str(),
         }
     }
@@ -126,6 +132,7 @@ impl FromStr for Via {
             "socket" => Self::Socket,
             "terminal" => Self::Terminal,
             "gate" => Self::Gate,
+            "channel" => Self::Channel,
             name => Self::Connector(name.parse()?),
         })
     }

@@ -5,6 +5,7 @@ mod answers;
 mod approve;
 mod call;
 mod change;
+pub(super) mod channels;
 mod list;
 mod offers;
 mod serve;
@@ -121,7 +122,7 @@ impl Mcp {
             McpCommand::Tools(offers) => offers.run(ListKind::Tools).await,
             McpCommand::Resources(offers) => offers.run(ListKind::Resources).await,
             McpCommand::Prompts(offers) => offers.run(ListKind::Prompts).await,
-            McpCommand::Call(call) => call.run().await,
+            McpCommand::Call(call) => Box::pin(call.run()).await,
             McpCommand::Serve(serve) => serve.run().await,
             McpCommand::Login(login) => login.run().await,
             McpCommand::Logout(logout) => logout.run(),

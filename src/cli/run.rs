@@ -64,6 +64,12 @@ pub(super) struct Run {
     /// MCP servers, as a file or as JSON
     #[arg(long, value_name = "FILE")]
     mcp_config: Vec<String>,
+    /// Run this channel server for the session: its events reach the model, and prompts go to it; may be given several times
+    ///
+    /// The name of an MCP server that is configured here, or plugin:NAME@MARKET. The session stays for its events, until it
+    /// is ended.
+    #[arg(long, value_name = "SERVER")]
+    channel: Vec<String>,
     /// How many turns of the model at most
     #[arg(long, value_name = "NUMBER")]
     max_turns: Option<u32>,
@@ -115,11 +121,11 @@ impl Run {
             log_as_notes();
         }
         let at_terminal = !self.held && std::io::stdin().is_terminal();
-        if self.prompt.is_none() && !at_terminal && !self.held {
+        if self.prompt.is_none() && !at_terminal && !self.held && self.channel.is_empty() {
             let hint = "give it as an argument, or `-` to read it from standard input";
             return Err(Failure::usage("there is no prompt", hint).into());
         }
-        let options = self.options(at_terminal)?;
+        let mut options = self.options(at_terminal)?;
         if options.prompt.as_ref().is_some_and(|prompt| prompt.trim().is_empty()) && !self.held {
             let hint = "say what to do: portcullis run \"make the tests pass\"; without a prompt you talk line by line";
             return Err(Failure::usage("the prompt is empty", hint).into());
@@ -130,6 +136,7 @@ impl Run {
             let broken = broken_files(&paths, [options.claude_options.folder.as_path()]);
             broken.iter().for_each(|problem| note(&format!("note: {problem}")));
         }
+        options.channels = super::mcp::channels::start(&self.channel).await?;
         let talks = options.prompt.is_none() && at_terminal;
         let place = if self.held { FrontPlace::Held } else { FrontPlace::Own };
         let Launched { told, command, no_answers, running } = launch(&paths, &config, options).await?;
@@ -172,11 +179,13 @@ impl Run {
             session,
             label: self.label.clone(),
             claude: self.claude.clone(),
-            once: if self.held { self.once } else { prompt.is_some() },
+            // What comes through a channel may come at any time.
+            once: if self.held { self.once } else { prompt.is_some() && self.channel.is_empty() },
             prompt,
             prompt_by: self.started_by.clone(),
             ask_limit: self.ask_seconds.map(Duration::from_secs),
             attended,
+            channels: None,
         })
     }
 

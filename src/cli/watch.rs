@@ -2,6 +2,7 @@
 
 mod card;
 mod screen;
+mod servers;
 
 use std::io::IsTerminal as _;
 use std::process::ExitCode;

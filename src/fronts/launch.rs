@@ -18,6 +18,7 @@ use super::fanout::{Fanout, FrontChange, OWN};
 use super::listen::{Joining, listen, refused, serve};
 use super::standing::Standings;
 use crate::agents::claude::control::{Outcome, Start, drive};
+use crate::agents::claude::hosted::StartedChannels;
 use crate::agents::claude::process::{Beginning, Holder, Options, find};
 use crate::config::{Config, Paths, environment};
 use crate::failure::Failure;
@@ -54,6 +55,8 @@ pub(crate) struct LaunchOptions {
     pub(crate) ask_limit: Option<Duration>,
     /// Someone is at the front that starts it.
     pub(crate) attended: bool,
+    /// Channel servers that were started for it.
+    pub(crate) channels: Option<StartedChannels>,
 }
 
 /// A session that runs, as the front that started it has it.
@@ -93,7 +96,8 @@ impl Running {
 pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions) -> anyhow::Result<Launched> {
     let name = wanted.claude.as_deref().unwrap_or(&config.claude);
     let claude = find(name, environment("PATH")).ok_or_else(|| no_claude(name))?;
-    let options = options(paths, config, wanted.claude_options).await?;
+    let mut options = options(paths, config, wanted.claude_options).await?;
+    options.mcp_config.extend(wanted.channels.as_ref().map(StartedChannels::client_config));
     let label = label(wanted.label.as_deref(), &options.folder)?;
     let session = wanted.session.unwrap_or_else(|| mint(SessionId::new));
     let held = Holder::start(&claude, options.command(&reach::this_program()?, &claude), &session.to_string())?;
@@ -127,6 +131,8 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         wakes_per_hour: config.hooks.wakes,
         instructions: config.instructions.clone(),
         judge,
+        channels: wanted.channels,
+        channels_answer: no_answers.is_none(),
     };
     let (tell, driver_told) = mpsc::channel(256);
     let (driver_command, commands) = mpsc::channel(16);

@@ -179,6 +179,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         files: FileStore::new(&paths.state_dir),
         public: public.as_ref().map(|(_, origin)| origin.clone()),
         inspector: super::inspect::inspector(&paths, config),
+        mcp: super::mcp::looks(),
         notify_after: config.notify.after,
         push: push.clone(),
         hooks: config.hooks.over_http.then(|| hooks::posted(link.clone(), config)),
@@ -254,6 +255,7 @@ fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
         for (name, value) in given {
             command.args(value.as_ref().map(|value| format!("--{name}={value}")));
         }
+        command.args(new.channels.iter().map(|channel| format!("--channel={channel}")));
         command.arg(format!("--started-by={}", new.by));
         command.args(new.once.then_some("--once"));
         command.args(new.ask_time.map(|time| format!("--ask-seconds={}", time.as_secs())));

@@ -54,7 +54,7 @@ fn open(paths: &Paths, folder: &Path) -> Result<Rules, Fault> {
     if !folder.is_absolute() || !folder.is_dir() {
         return Err(no_folder(folder));
     }
-    Rules::open(paths, folder).load().map_err(|error| bad(error.to_string()))
+    Rules::open(paths, folder).load().map_err(|error| bad(format!("{:#}", anyhow::Error::from(error))))
 }
 
 fn check(paths: &Paths, new: &NewCheck) -> Result<RulingView, Fault> {

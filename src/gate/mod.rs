@@ -10,6 +10,7 @@ pub(crate) mod inside;
 pub(crate) mod inspect;
 pub(crate) mod lifetime;
 pub(crate) mod lock;
+mod mcp;
 mod notify;
 mod ports;
 mod push;

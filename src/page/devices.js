@@ -37,6 +37,7 @@ export function devicesView(redraw) {
   const language = h("select", { "aria-label": t("language"), onchange: () => (setLanguage(language.value), redraw()) },
     [["en", "English"], ["zh-CN", "中文"]].map(([value, name]) => h("option", { value, selected: value === currentLanguage() }, name)));
   const forget = async () => {
+    if (!confirm(t("reallyForget"))) return;
     if (isPushed) await call("DELETE", "/api/v1/push").catch(() => {});
     key.forget();
     await keepKey();

@@ -2,6 +2,7 @@
 
 import { diff } from "./diff.js";
 import { h, shown } from "./dom.js";
+import { drawMcp, mcpTool } from "./mcp.js";
 import { t } from "./words.js";
 
 export function drawInput(ask) {
@@ -11,6 +12,8 @@ export function drawInput(ask) {
   try {
     const known = Object.hasOwn(DRAWN, ask.tool) ? DRAWN[ask.tool](input) : undefined;
     if (known) return [known.drawn, others(input, known.fields), rest(input)];
+    const called = mcpTool(ask.tool);
+    if (called && !Array.isArray(input)) return [drawMcp(called, input), rest(input)];
   } catch {
     // It is not as this tool's input is: it is shown as it is.
     return code(whole);

@@ -11,6 +11,7 @@ import { drawPrompts, leftOut } from "./prompts.js";
 import { waitingBar } from "./waiting.js";
 import { canPush, keepKey, sayPresence, startWorker, subscribe } from "./push.js";
 import { rulesView } from "./rules.js";
+import { serversView } from "./servers.js";
 import { sessionView } from "./session.js";
 import { sessionsView } from "./sessions.js";
 import { startView } from "./start.js";
@@ -29,6 +30,7 @@ function route() {
   if (name === "start" && may("start")) return startView();
   if (name === "log") return logView();
   if (name === "rules") return rulesView();
+  if (name === "servers") return serversView();
   if (name === "people") return peopleView();
   if (name === "devices") return devicesView(show);
   return { ...sessionsView(draw), isHome: true };
@@ -42,7 +44,7 @@ function show(event) {
   const tab = (href, key) => h("a", { href, "aria-current": here === href && "page" }, t(key));
   frame = { prompts: h("div", { class: "prompts", role: "region", "aria-label": t("prompts") }), away: h("p", { class: "away", role: "status", hidden: true }, t("away")), waiting: waitingBar() };
   const bars = h("div", { class: "bars" },
-    h("nav", { "aria-label": "Portcullis" }, tab("#/", "sessions"), may("admin") && [tab("#/log", "log"), tab("#/rules", "rules"), tab("#/people", "people")], tab("#/devices", may("admin") ? "devices" : "settings")),
+    h("nav", { "aria-label": "Portcullis" }, tab("#/", "sessions"), may("admin") && [tab("#/log", "log"), tab("#/rules", "rules"), tab("#/servers", "servers"), tab("#/people", "people")], tab("#/devices", may("admin") ? "devices" : "settings")),
     frame.away, frame.waiting.element);
   keepBelow(bars);
   app.replaceChildren(bars,

@@ -129,7 +129,7 @@ function table([names, dashes, ...rows]) {
 }
 
 /** Each part is looked at once, also in a text that is made to take long: none begins in another of its kind. */
-const INLINE = /(`+)|\*\*([^*\n]+)\*\*|(?<![\w*])\*([^*\s][^*\n]*)\*(?![\w*])|\[([^[\]\n]{1,300})\]\(([^()\s]{1,2000})\)|(https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?])|\\([\\`*_[\]()#+.!~|>-])|~~([^~\n]+)~~/g;
+const INLINE = /(`+)|\*\*([^*\n]+)\*\*|(?<![\w*])\*([^*\s](?:[^*\n]*[^*\s])?)\*(?![\w*])|\[([^[\]\n]{1,300})\]\(([^()\s]{1,2000})\)|(https?:\/\/[^\s<>"')\]]*[^\s<>"')\].,;:!?])|\\([\\`*_[\]()#+.!~|>-])|~~([^~\n]+)~~/g;
 
 /** Finds the next run of as many backticks. Asked for places that go up. */
 function nextTicks(text) {

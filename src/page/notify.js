@@ -50,7 +50,7 @@ export function tell() {
   for (const session of state.sessions.values()) {
     const [was, is] = [before.get(session.id), standing(session)];
     before.set(session.id, is);
-    if (was === "working" && is === "idle") notify(`done-${session.id}-${Date.now()}`, session.id, t("finished", { label: shown(session.label) }), "");
+    if (was === "working" && is === "idle") notify(`done-${session.id}-${Date.now()}`, session.id, t("finished", { label: shown(session.label) }), shown(state.words.get(session.id)?.last ?? "").slice(0, 200));
     if (was && was !== "ended" && is === "ended") notify(`ended-${session.id}`, session.id, t("died", { label: shown(session.label) }), "");
   }
 }

@@ -1,9 +1,10 @@
 // Prompts: cards on top of everything, with all that helps to decide, and the ways to answer.
 
-import { call } from "./api.js";
+import { call, parse } from "./api.js";
 import { h, keep, moment, shown } from "./dom.js";
 import { code, drawInput, inputText } from "./input.js";
 import { ledToIt } from "./led.js";
+import { argumentForm, mcpTool } from "./mcp.js";
 import { button, row } from "./parts.js";
 import { drawPlan, drawQuestions } from "./questions.js";
 import { may, openAsks, state, why } from "./state.js";
@@ -72,7 +73,7 @@ function card(ask, session) {
   const answer = (verdict) => {
     const unseen = verdict.behavior === "allow" && !verdict.answers && whole.unseen();
     const act = () => send(ask, verdict, notice);
-    if (unseen || verdict.input || (isRisky && verdict.behavior === "allow")) secondStep(step, act, { unseen, openAll: whole.open, input: verdict.input });
+    if (unseen || verdict.input || (isRisky && verdict.behavior === "allow")) secondStep(step, act, { unseen, openAll: whole.open, input: verdict.input, tool: ask.tool, scope: verdict.scope });
     else act();
   };
   const body = draws && attempt(() => draws(ask, answer));
@@ -119,14 +120,14 @@ function bare(ask) {
 /** What would allow once more, by someone who did. */
 const ALLOWING = ["allowOnce", "forSession", "always", "edit", "approvePlan", "answer"].map((action) => `[data-action="${action}"]`).join();
 
-function secondStep(place, act, { unseen, openAll, input }) {
+function secondStep(place, act, { unseen, openAll, input, tool, scope }) {
   const close = () => place.replaceChildren();
-  const words = input ? t("reallyEdited") : unseen ? t("notAllSeen", { more: unseen }) : t("really");
+  const words = input ? t("reallyEdited") : unseen ? t("notAllSeen", { more: unseen }) : t({ session: "reallySession", always: "reallyAlways" }[scope] ?? "really");
   const yes = button(unseen && !input ? "allowUnseen" : "yesAllow", "danger", () => (close(), act()));
   const see = unseen && !input && button("showAll", "primary", () => (close(), openAll()));
   // It may be below what is in sight, or behind the box to write in.
   requestAnimationFrame(() => place.scrollIntoView({ block: "nearest" }));
-  place.replaceChildren(h("div", null, h("p", { role: "alert", class: unseen && "warning" }, words), input && code(inputText(input)), row(see, yes, button("cancel", "quiet", close))));
+  place.replaceChildren(h("div", null, h("p", { role: "alert", class: unseen && "warning" }, words), input && drawInput({ tool, input, preview: "" }), row(see, yes, button("cancel", "quiet", close))));
 }
 
 function facts(ask) {
@@ -198,19 +199,21 @@ function answers(ask, answer, risky, changedMind) {
 /** The box in which what runs is written anew. What was confirmed is what stood there: a change takes that back. */
 function editInput(ask, answer, close, changedMind) {
   const isCommand = ask.tool === "Bash" && typeof ask.input.command === "string";
+  const form = !isCommand && mcpTool(ask.tool) && Object.keys(ask.input).length > 0 && argumentForm(ask.input, () => changedMind());
   const text = isCommand ? ask.input.command : JSON.stringify(ask.input, null, 2);
   const editor = h("textarea", { rows: "6", class: "code", spellcheck: "false", "aria-label": t("edit"), value: text, oninput: () => changedMind() });
   const wrong = h("p", { class: "warning", role: "alert" });
   const send = () => {
     try {
-      const input = isCommand ? { ...ask.input, command: editor.value } : JSON.parse(editor.value);
-      wrong.textContent = editor.value.trim() ? "" : t("nothingToRun");
+      const input = form ? form.read() : isCommand ? { ...ask.input, command: editor.value } : parse(editor.value);
+      wrong.textContent = form || editor.value.trim() ? "" : t("nothingToRun");
       if (!wrong.textContent) answer({ behavior: "allow", input });
     } catch {
       wrong.textContent = t("badJson");
     }
   };
-  return { box: editor, parts: [h("p", { class: "hint" }, t("editHow")), editor, wrong, row(button("allow", "primary", send), button("cancel", "quiet", close))] };
+  const box = form ? form.element.querySelector("textarea") : editor;
+  return { box, parts: [h("p", { class: "hint" }, t("editHow")), form ? form.element : editor, wrong, row(button("allow", "primary", send), button("cancel", "quiet", close))] };
 }
 
 async function send(ask, verdict, notice) {
@@ -233,7 +236,8 @@ async function send(ask, verdict, notice) {
 
 /** Where it was answered: here, or in which way elsewhere. */
 function placeOf({ id, verdict }) {
-  if (mine.has(id)) return t("via_here");
+  // Where several must allow it, mine is one of them and perhaps not the last.
+  if (mine.has(id) && verdict.by === state.me?.name) return t("via_here");
   if (verdict.device) return t("via_named", { device: shown(verdict.device) });
   return ["device", "terminal", "socket", "http"].includes(verdict.via) ? t(`via_${verdict.via}`) : t("via_other", { via: shown(phrase(verdict.via)) });
 }

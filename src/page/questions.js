@@ -37,6 +37,7 @@ export function drawQuestions(ask, answer) {
   const place = h("div", { oninput: () => missing.textContent && check() }, fields.map((each) => each.element));
   return h("div", null,
     place,
+    rest(ask.input),
     may("review") && row(button("answer", "primary", send), button("deny", "plain", () => answer({ behavior: "deny" }))));
 }
 

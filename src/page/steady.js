@@ -75,6 +75,12 @@ document.addEventListener("click", (event) => {
   button.closest(".prompt").querySelector(".notice").textContent = t("justMoved");
 }, true);
 
+/** A phone's keyboard takes half of the screen: what is written in a card stays in sight. */
+window.visualViewport?.addEventListener("resize", () => {
+  const { activeElement: box } = document;
+  if (box?.matches(".prompt textarea, .prompt input")) box.scrollIntoView({ block: "nearest" });
+});
+
 /** A letter answers the first card: a allows, d denies. Not while someone types, and not what is out of sight. */
 export function onLetter(event) {
   if (event.repeat || event.ctrlKey || event.metaKey || event.altKey || event.target.closest?.("input, textarea, select")) return;

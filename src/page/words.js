@@ -36,7 +36,7 @@ export const en = {
   configFile: "config.toml", defaultHere: "In this folder and below, sessions start in", asConfigured: "as set above it, or in config.toml", setDefault: "Set as default", rulesOfFolder: "Rules and default mode",
   asUsual: "Default of this folder", usualMode: "Default of this folder ({mode})", unreachable: "The gate cannot be reached at the moment.",
   starting: "Starting …", label: "Name (optional)",
-  mode_default: "asks before it changes or runs something", mode_acceptEdits: "changes files unasked, asks before it runs something",
+  mode_default: "asks before it changes or runs something", mode_acceptEdits: "changes and removes files unasked, also by rm, mv, cp or sed; asks before it runs something else",
   mode_plan: "only reads, and makes a plan", mode_auto: "decides by itself what to ask",
   mode_dontAsk: "what would be asked is denied", mode_bypassPermissions: "asks nothing: rules and protected files still hold",
   search: "Search", older: "Older", nothingFound: "Nothing fits.", noLog: "This device may not read the log.",
@@ -87,6 +87,7 @@ export const en = {
   reallyBypass: "In this mode nothing is asked: whatever the agent wants to run, runs. Really?", refusedAfter: "Claude Code refused it all the same",
   justMoved: "This prompt has just moved or come into sight. Look at it, then press again.",
   reallyAdmin: "Make {name} an admin, who may do everything that you may on this page?", reallyRevokeHere: "Revoke {name}, the device that you are using? This page closes at once.",
+  reallySession: "Really allow this, and what is like it, until the session ends?", reallyAlways: "Really allow this, and what is like it, always?", reallyForget: "Forget this device's key? This browser is out then; another link needs the computer where the gate runs.",
   noFolders: "No folder is configured in which sessions may be started. Write into config.toml: [start] folders = [\"~/code\"], and start the gate anew. “portcullis help settings” says where that file is.", wrote: "{name} wrote", linkWhat: "This browser gets a key of its own for the gate at {host}. With it you see your sessions and answer their prompts here, until you revoke it.", comma: ", ", asksNothing: "asks nothing", moreElsewhere: "{n} more wait for you", otherElsewhere: "{n} waiting in other sessions", readPaused: "It is read, but no tool runs until Go on.", resumed: "Tools may run again. If it has stopped, tell it to go on.",
   notDrawn: "{n} more lines are too many to be drawn: portcullis ask show has them", of: "{name}: ", morePrompts: "{n} more wait. They come up as these are answered.", toSessions: "To the sessions",
   perhapsOpen: "Something was said there within the last ten minutes: it may still be open in a terminal. Two that go on with one conversation do not see each other. Continue it here all the same?",
@@ -95,6 +96,13 @@ export const en = {
   noNotify: "Turn notifications off", notifiedAlways: "This browser tells you when something waits, also while this page is closed; and when a session is done or has ended, while it is open.",
   anotherDevice: "Another device is linked by portcullis device link, at the computer where the gate runs.",
   tokenOf: "The token of {name}. It is shown this once:", copy: "Copy", copied: "Copied.",
+  servers: "MCP servers", serversHow: "Those that may be used are started or reached to see how they are.", lookAgain: "Look again", connecting: "Connecting …",
+  noServers: "No MCP server is configured for this folder.", noServersHow: "Add one: portcullis mcp add NAME -- COMMAND.",
+  approve: "Approve", yesApprove: "Yes, approve", reallyApprove: "What is shown here will run on the gate's computer, or be reached from it. Approve it as it stands?",
+  signIn: "Sign in", openSignIn: "Open the sign-in page", signInHow: "Open it on the gate's own computer: it leads back there. Then look again.", signedIn: "Nobody has to sign in.",
+  server_connected: "connected", server_needs_auth: "needs sign-in", server_failed: "failed", server_pending: "pending", server_disabled: "disabled",
+  server_not_approved: "not approved", server_refused: "refused", server_wrong: "wrong entry", server_hidden: "hidden",
+  mcpServer: "MCP server", arguments: "Arguments", noArguments: "Without arguments.",
 };
 
 let language = localStorage.getItem("portcullis.language") ?? (navigator.language.startsWith("zh") ? "zh-CN" : "en");

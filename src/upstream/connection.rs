@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use hyper::header::{HeaderName, HeaderValue};
+use portcullis_wire::channel::{CHANNEL, PERMISSION};
 use rmcp::RoleClient;
 use rmcp::model::{
-    CancelledNotification, CancelledNotificationParam, ClientRequest, PaginatedRequestParams, ProtocolVersion,
-    ServerResult,
+    CancelledNotification, CancelledNotificationParam, ClientNotification, ClientRequest, CustomNotification,
+    PaginatedRequestParams, ProtocolVersion, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, PeerRequestOptions, RunningService,
@@ -20,9 +21,11 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use serde::Serialize;
 use serde_json::{Value, json};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::auth::Bearer;
+use super::channel::{FromChannel, Tapped};
 use super::client::{ClientBehind, PassedRequest};
 use super::config::{Endpoint, RemoteEndpoint, RemoteTransport, Revision, Upstream};
 use super::failure::{self, CallFailure, ConnectFailure};
@@ -58,6 +61,8 @@ pub(super) struct Means<'a> {
     pub(super) guard: Option<&'a Path>,
     /// Who uses the connections, and answers what servers ask.
     pub(super) behind: Option<&'a Arc<ClientBehind>>,
+    /// Who hears what channel servers say.
+    pub(super) hears: Option<&'a mpsc::Sender<FromChannel>>,
 }
 
 /// What a server said of itself.
@@ -71,6 +76,15 @@ pub(crate) struct ServerAbout {
     pub(crate) tools: bool,
     pub(crate) resources: bool,
     pub(crate) prompts: bool,
+    /// What the model is to be told of it.
+    #[serde(skip)]
+    pub(crate) instructions: Option<String>,
+    /// It has events for a session.
+    #[serde(skip)]
+    pub(crate) is_channel: bool,
+    /// People behind it may answer prompts.
+    #[serde(skip)]
+    pub(crate) relays_prompts: bool,
 }
 
 pub(super) struct ServerConnection {
@@ -93,7 +107,7 @@ impl ServerConnection {
         known: Option<Revision>,
     ) -> Result<Self, ConnectFailure> {
         let Means { folder, timeouts, .. } = *means;
-        let side = ClientSide::new(&upstream.name, means.behind.cloned());
+        let side = ClientSide::new(&upstream.name, means.behind.cloned()).heard_by(means.hears.cloned());
         // Kept here, so that it can be shown when the time is over.
         let stderr = Mutex::new(None);
         let opening = async {
@@ -223,7 +237,8 @@ impl ServerConnection {
         };
         let side = side.clone();
         let begun = Instant::now();
-        let service = side.clone().serve_with_lifecycle(Probed::new(transport, known.is_none()), lifecycle).await?;
+        let tapped = Tapped::new(Probed::new(transport, known.is_none()), side.tap());
+        let service = side.clone().serve_with_lifecycle(tapped, lifecycle).await?;
         let peer = service.peer().clone();
         let about = about(&peer, begun.elapsed());
         let service = tokio::sync::Mutex::new(Some(service));
@@ -248,6 +263,13 @@ impl ServerConnection {
         if let Some(mut service) = self.service.lock().await.take() {
             drop(service.close_with_timeout(CLOSE).await);
         }
+    }
+
+    /// Tells the server something that has no answer.
+    pub(super) async fn notify(&self, method: &str, params: Value) -> Result<(), CallFailure> {
+        let notification = CustomNotification::new(method, Some(params));
+        let sent = self.peer.send_notification(ClientNotification::CustomNotification(notification)).await;
+        sent.map_err(|error| CallFailure::of(&error))
     }
 
     /// Everything of one kind, page by page.
@@ -350,6 +372,7 @@ impl ServerConnection {
 fn about(peer: &Peer<RoleClient>, took: Duration) -> ServerAbout {
     let milliseconds = u64::try_from(took.as_millis()).unwrap_or(u64::MAX);
     let Some(info) = peer.peer_info() else { return ServerAbout { milliseconds, ..ServerAbout::default() } };
+    let says = |name: &str| info.capabilities.experimental.as_ref().is_some_and(|names| names.contains_key(name));
     ServerAbout {
         name: info.server_info.as_ref().map(|info| info.name.clone()),
         version: info.server_info.as_ref().map(|info| info.version.clone()),
@@ -358,6 +381,9 @@ fn about(peer: &Peer<RoleClient>, took: Duration) -> ServerAbout {
         tools: info.capabilities.tools.is_some(),
         resources: info.capabilities.resources.is_some(),
         prompts: info.capabilities.prompts.is_some(),
+        instructions: info.instructions.clone(),
+        is_channel: says(CHANNEL),
+        relays_prompts: says(PERMISSION),
     }
 }
 

@@ -17,6 +17,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
+use super::channel::{ChannelTap, FromChannel};
 use super::client::{ClientBehind, FromServer, ServerSaid};
 use super::lists::ListKind;
 use crate::locks::locked;
@@ -28,13 +29,25 @@ pub(super) struct ClientSide {
     server: Arc<str>,
     changes: Arc<[AtomicU64; ListKind::ALL.len()]>,
     behind: Option<Arc<ClientBehind>>,
+    /// Where goes what it says as a channel.
+    tap: Option<ChannelTap>,
     /// Where the progress of a request goes, for as long as it is under way.
     watched: Arc<Mutex<HashMap<ProgressToken, mpsc::Sender<Value>>>>,
 }
 
 impl ClientSide {
     pub(super) fn new(server: &str, behind: Option<Arc<ClientBehind>>) -> Self {
-        Self { server: server.into(), changes: Arc::default(), behind, watched: Arc::default() }
+        Self { server: server.into(), changes: Arc::default(), behind, tap: None, watched: Arc::default() }
+    }
+
+    /// Hands what the server says as a channel to whoever hears it.
+    pub(super) fn heard_by(self, hears: Option<mpsc::Sender<FromChannel>>) -> Self {
+        let tap = hears.map(|hears| ChannelTap { server: self.server.to_string(), hears });
+        Self { tap, ..self }
+    }
+
+    pub(super) fn tap(&self) -> Option<ChannelTap> {
+        self.tap.clone()
     }
 
     /// How often the server has said that a list changed.

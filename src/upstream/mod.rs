@@ -4,6 +4,7 @@
 //! and again when it was lost. Types of rmcp end here: others are given names, texts and JSON.
 
 pub(crate) mod auth;
+mod channel;
 mod client;
 pub(crate) mod config;
 mod connection;
@@ -22,6 +23,7 @@ mod timeouts;
 mod transport;
 mod upstreams;
 
+pub(crate) use channel::{ChannelSaid, FromChannel};
 pub(crate) use client::{ClientBehind, FromServer, PassedRequest, RefusedRequest, ServerSaid};
 pub(crate) use failure::CallFailure;
 pub(crate) use lists::ListKind;

@@ -13,6 +13,17 @@ pub(crate) const USUAL_TOKENS: usize = 25_000;
 /// Nobody outside counts tokens as the model does; this is near enough.
 const LETTERS_OF_TOKEN: usize = 4;
 
+/// A description is cut behind this: some servers send whole manuals.
+const LONGEST_DESCRIPTION: usize = 2048;
+
+/// What a server says of itself or of a tool, as much as is shown to people and models.
+pub(crate) fn described(description: &str) -> String {
+    match description.char_indices().nth(LONGEST_DESCRIPTION) {
+        Some((end, _)) => format!("{}… [truncated]", &description[..end]),
+        None => description.to_owned(),
+    }
+}
+
 /// Where files of results are written, and how their names begin.
 pub(crate) struct ResultFiles {
     folder: PathBuf,

@@ -125,6 +125,11 @@ impl Slot {
         Ok(connection)
     }
 
+    /// The connection, if there is one.
+    pub(super) async fn current(&self) -> Option<Arc<ServerConnection>> {
+        self.live.lock().await.connection.clone().filter(|connection| !connection.is_closed())
+    }
+
     async fn make(&self, live: &mut Live, connecting: &Connecting<'_>) -> Result<ServerConnection, ConnectFailure> {
         let Ok(_turn) = connecting.turns.acquire().await else {
             return Err(ConnectFailure::new("connections are no longer made"));

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 
 use super::auth::AuthFolder;
+use super::channel::FromChannel;
 use super::client::{ClientBehind, PassedRequest};
 use super::config::{Revision, Upstream};
 use super::connection::Means;
@@ -40,6 +41,8 @@ pub(crate) struct Upstreams {
     /// The client that all connections are made for, if there is one.
     behind: OnceLock<Arc<ClientBehind>>,
     guard: Option<PathBuf>,
+    /// Who hears what channel servers say.
+    hears: Option<mpsc::Sender<FromChannel>>,
 }
 
 impl Upstreams {
@@ -58,6 +61,7 @@ impl Upstreams {
             heeds_refusals: false,
             behind: OnceLock::new(),
             guard: None,
+            hears: None,
         }
     }
 
@@ -80,6 +84,11 @@ impl Upstreams {
     /// Starts servers under `program __guard`, which ends them when this process is gone, however it went.
     pub(crate) fn guarded_by(self, program: PathBuf) -> Self {
         Self { guard: Some(program), ..self }
+    }
+
+    /// Hands on what channel servers say by themselves, in its order. One whose words are not taken is not read.
+    pub(crate) fn heard_by(self, hears: mpsc::Sender<FromChannel>) -> Self {
+        Self { hears: Some(hears), ..self }
     }
 
     /// Takes over a configuration. A server that is the same as before is not disturbed; one that changed or is gone is
@@ -197,6 +206,14 @@ impl Upstreams {
         }
     }
 
+    /// Tells a server something that has no answer. It is not started for this.
+    pub(crate) async fn notify(&self, name: &str, method: &str, params: Value) -> Result<(), CallFailure> {
+        let slot = self.slot(name).ok_or_else(unknown)?;
+        let connection = slot.current().await;
+        let gone = || CallFailure::NoConnection(ConnectFailure::new("the server is not there"));
+        connection.ok_or_else(gone)?.notify(method, params).await
+    }
+
     /// Ends all sessions, and the servers that are ours.
     pub(crate) async fn close(&self) {
         let slots = std::mem::take(&mut *locked(&self.slots));
@@ -215,6 +232,7 @@ impl Upstreams {
                 timeouts: &self.timeouts,
                 guard: self.guard.as_deref(),
                 behind: self.behind.get(),
+                hears: self.hears.as_ref(),
             },
             turns: if is_local { &self.local_turns } else { &self.remote_turns },
             tries: self.tries,

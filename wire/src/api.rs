@@ -3,6 +3,7 @@
 mod asks;
 mod devices;
 mod events;
+mod mcp;
 mod modes;
 mod people;
 mod reading;
@@ -20,6 +21,7 @@ pub use devices::{
     SubscriptionKeys,
 };
 pub use events::{Accepted, EventView, FileView, NewEvent, ReplyView, UploadedFile};
+pub use mcp::{McpServerView, McpSignInView, NamedMcpServer};
 pub use modes::{ConfiguredModeView, DefaultModeView, NewDefaultMode, SetModeView};
 pub use people::{Approval, MadeToken, NewRole, NewToken, PairingView, PeopleView, PersonView, TokenView};
 pub use reading::UnknownPrompt;

@@ -37,6 +37,7 @@ pub struct Notification<T> {
 #[derive(Debug, Deserialize, PartialEq, Eq)]
 pub struct EventParams<'a> {
     pub content: Cow<'a, str>,
+    #[serde(default)]
     pub meta: BTreeMap<Cow<'a, str>, Cow<'a, str>>,
 }
 

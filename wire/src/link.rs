@@ -5,8 +5,8 @@ mod event;
 use std::ops::RangeInclusive;
 
 use portcullis_core::{
-    AskId, ChatId, Code, DeliveryWay, Details, EventId, Goodbye, NewAsk, Order, OrderId, OrderOutcome, ReplyId, Ruling,
-    SentFile, SessionAbout, SessionId, Source, Text, ToolCall,
+    AskId, Attribute, ChatId, Code, DeliveryWay, Details, EventId, Goodbye, NewAsk, Order, OrderId, OrderOutcome,
+    ReplyId, Ruling, SentFile, SessionAbout, SessionId, Source, Text, ToolCall,
 };
 use serde::{Deserialize, Serialize};
 
@@ -20,14 +20,17 @@ use crate::stream::StreamBatch;
 pub use event::{EventFrame, InboxItem};
 
 /// The versions this program speaks. Version 1 had frames of other names and was never released; since version 3 the gate
-/// may look at the session's stream.
+/// may look at the session's stream, and since version 4 a process may run channel servers.
 ///
 /// A release that adds a message or a field that must be understood raises the end of the range, and says the new message
 /// only where both sides agreed on that version. What else was added before the first release is part of version 2.
-pub const VERSIONS: RangeInclusive<u16> = 2..=3;
+pub const VERSIONS: RangeInclusive<u16> = 2..=4;
 
 /// A process of this version, or a later one, has a stream to look at.
 pub const WITH_STREAM: u16 = 3;
+
+/// A gate of this version, or a later one, takes what channel servers of a session say.
+pub const WITH_CHANNELS: u16 = 4;
 
 /// A line of the link is at most this long: an event of 16 MiB with every byte escaped still fits.
 pub const LONGEST_LINE: usize = 128 << 20;
@@ -102,13 +105,18 @@ pub enum SessionMessage {
         ask: AskId,
         why: String,
     },
-    /// Someone at the session's own terminal answered.
+    /// Someone at the session's own terminal answered, or someone behind a channel server that its process runs.
     Answered {
         #[serde(with = "as_text")]
         ask: AskId,
         #[serde(with = "Boxed::<RulingForm>")]
         ruling: Box<Ruling>,
+        /// The name of that server.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        channel: Option<String>,
     },
+    /// A channel server that the session's process runs has an event for the session.
+    Received(Box<ChannelEvent>),
     /// A tool of the agent ran, or was kept from it.
     Called(#[serde(with = "Boxed::<ToolCallForm>")] Box<ToolCall>),
     /// What is known of the session has changed.
@@ -155,6 +163,25 @@ pub enum SessionMessage {
     Streamed(Box<StreamBatch>),
     /// The session ends on purpose.
     Bye(#[serde(with = "GoodbyeForm")] Goodbye),
+}
+
+/// An event of a channel server, as the process that runs the server tells it.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
+pub struct ChannelEvent {
+    #[serde(with = "as_text")]
+    pub id: EventId,
+    /// The name of the server.
+    pub channel: String,
+    /// Whoever speaks through this server answers prompts, so they may direct the session as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub directs: bool,
+    /// None: a new conversation.
+    #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+    pub chat: Option<ChatId>,
+    /// As the server gave them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attributes: Vec<Attribute>,
+    pub text: String,
 }
 
 /// A process speaks for a session: for the first time, or again.

@@ -19,6 +19,8 @@ pub struct NewSession {
     pub model: Option<String>,
     /// The id of a conversation to go on with.
     pub resume: Option<String>,
+    /// Channel servers to run for it: names of MCP servers of its folder, or `plugin:NAME@MARKET`.
+    pub channels: Vec<String>,
 }
 
 /// `POST /api/chat`.

@@ -47,6 +47,10 @@ pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
     {
         return decided;
     }
+    // A channel server says apart what is a verdict: its text is never one.
+    if said.by.via == Via::Channel {
+        return event(state, now, said, None);
+    }
     // Who may not answer, and does not administer, is told nothing of prompts: not even whether one is open. On a platform
     // they may stand in the very chat.
     let is_shown_prompts =

@@ -10,6 +10,7 @@ pub(crate) mod channel;
 pub(crate) mod control;
 mod entries;
 pub(crate) mod hooks;
+pub(crate) mod hosted;
 pub(crate) mod process;
 pub(crate) mod transcript;
 

@@ -1,18 +1,28 @@
 //! `portcullis mcp approve`: what a project may start or reach.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::super::{paths, say};
+use serde_json::{Value, json};
+
+use super::super::paths;
+use super::change::told;
 use super::configuration;
 use crate::failure::Failure;
 use crate::rules::Trusted;
-use crate::upstream::config::{ConfiguredServer, ServerLayer, ServerStanding};
+use crate::upstream::config::{ConfiguredServer, ServerLayer, ServerStanding, Upstream};
 
 #[derive(clap::Args)]
 pub(super) struct Approve {
     /// The names of the servers, as in .mcp.json
     #[arg(required = true)]
     servers: Vec<String>,
+    /// Approve only what has this hash, as `mcp list --json` tells it
+    #[arg(long, value_name = "HASH")]
+    hash: Option<String>,
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
 }
 
 impl Approve {
@@ -21,20 +31,42 @@ impl Approve {
     }
 
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
-        say(&approve(&self.servers)?);
+        let approved = approve(&self.servers, self.hash.as_deref())?;
+        let words: Vec<String> = approved.iter().map(ApprovedServer::in_words).collect();
+        let done = approved.iter().map(ApprovedServer::as_json).collect();
+        told(self.json, &done, &words.join("\n"));
         Ok(ExitCode::SUCCESS)
     }
 }
 
+/// A server as it was approved.
+pub(super) struct ApprovedServer {
+    name: String,
+    kind: &'static str,
+    /// What is started or reached.
+    endpoint: String,
+    file: PathBuf,
+}
+
+impl ApprovedServer {
+    fn in_words(&self) -> String {
+        format!("Approved {} ({}): {}", self.name, self.kind, portcullis_core::visible(&self.endpoint))
+    }
+
+    fn as_json(&self) -> Value {
+        json!({"name": self.name, "type": self.kind, "endpoint": self.endpoint, "file": self.file})
+    }
+}
+
 /// Approves servers of a project as they stand now, and says what was approved.
-pub(super) fn approve(servers: &[String]) -> anyhow::Result<String> {
+pub(super) fn approve(servers: &[String], hash: Option<&str>) -> anyhow::Result<Vec<ApprovedServer>> {
     let (files, configuration) = configuration()?;
     let find = |name: &str| {
         let is_it = |server: &&ConfiguredServer| server.name == name && server.layer == ServerLayer::Project;
         configuration.servers.iter().find(is_it)
     };
     let mut approved = Trusted::read(&files.approved);
-    let mut said = String::new();
+    let mut all = vec![];
     for name in servers {
         let Some(server) = find(name) else {
             let hint = "only servers of a project's .mcp.json need approval: portcullis mcp list";
@@ -48,14 +80,15 @@ pub(super) fn approve(servers: &[String]) -> anyhow::Result<String> {
             let hint = format!("mend it in {}", server.file.display());
             return Err(Failure::new(format!("{name}: {wrong}"), hint).into());
         };
+        if hash.is_some_and(|hash| hash != Upstream::new(name, entry.clone()).hash) {
+            let what = format!("{name} is another one now than the one that was to be approved");
+            return Err(Failure::denied(what, "look at it again: portcullis mcp list").into());
+        }
         approved.add_part(&server.file, name, &entry.identity(name));
-        said.push_str(&format!(
-            "Approved {name} ({}): {}\n",
-            entry.endpoint.kind(),
-            portcullis_core::visible(&entry.endpoint.in_words())
-        ));
+        let (kind, endpoint) = (entry.endpoint.kind(), entry.endpoint.in_words());
+        all.push(ApprovedServer { name: name.clone(), kind, endpoint, file: server.file.clone() });
     }
     paths()?.prepare()?;
     approved.write(&files.approved)?;
-    Ok(said)
+    Ok(all)
 }

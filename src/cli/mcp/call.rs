@@ -146,7 +146,7 @@ async fn visit(data: &Value, answers: &CallAnswers) {
 }
 
 fn progress_in_words(step: &Value) -> String {
-    let number = |key: &str| step.get(key).map(ToString::to_string);
+    let number = |key: &str| step.get(key).and_then(Value::as_f64).map(|number| number.to_string());
     let total = number("total").map(|total| format!(" of {total}")).unwrap_or_default();
     let message = step.get("message").and_then(Value::as_str).map(|text| format!(": {}", visible(text)));
     format!("progress {}{total}{}", number("progress").unwrap_or_default(), message.unwrap_or_default())

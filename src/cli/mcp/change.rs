@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use serde_json::{Value, json};
+
 use super::super::{paths, say};
 use super::configuration;
 use crate::failure::Failure;
@@ -35,6 +37,9 @@ pub(super) struct Add {
     /// A header for each request; may be given several times
     #[arg(long = "header", short = 'H', value_name = "NAME: VALUE", value_parser = header)]
     headers: Vec<(String, String)>,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
     /// The command that starts the server, and its arguments
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
@@ -73,15 +78,11 @@ impl Add {
         servers::add(&paths, &file, &under, &self.name, &node, audience)?;
         if target.scope == SettingsScope::Project {
             // Whoever typed it has seen it.
-            super::approve::approve(std::slice::from_ref(&self.name))?;
+            super::approve::approve(std::slice::from_ref(&self.name), None)?;
         }
-        say(&format!(
-            "Added {} to {} ({}). Try it: portcullis mcp tools {}\n",
-            self.name,
-            file.display(),
-            self.scope,
-            self.name
-        ));
+        let (name, scope, file) = (&self.name, &self.scope, file.display());
+        let done = json!({"name": name, "scope": scope, "file": file.to_string()});
+        told(self.json, &done, &format!("Added {name} to {file} ({scope}). Try it: portcullis mcp tools {name}"));
         Ok(ExitCode::SUCCESS)
     }
 
@@ -123,10 +124,21 @@ fn target(scope: &str, name: String) -> anyhow::Result<Target> {
     Ok(Target::new(scope, name, std::env::current_dir()?)?)
 }
 
+/// Says what was done: for people, or as one line of JSON.
+pub(super) fn told(json: bool, done: &Value, words: &str) {
+    match json {
+        true => say(&format!("{done}\n")),
+        false => say(&format!("{words}\n")),
+    }
+}
+
 #[derive(clap::Args)]
 pub(super) struct Named {
     /// The name of the server
     pub(super) name: String,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(clap::Args)]
@@ -136,6 +148,9 @@ pub(super) struct Remove {
     /// From where, if several layers have it: local, project or user
     #[arg(long, value_parser = SettingsScope::NAMES)]
     scope: Option<String>,
+    /// Print a JSON object
+    #[arg(long)]
+    json: bool,
 }
 
 impl Remove {
@@ -179,7 +194,9 @@ impl Remove {
             )
             .into());
         }
-        say(&format!("Removed {} from {}.\n", self.name, server.file.display()));
+        let (name, file) = (&self.name, server.file.display());
+        let done = json!({"name": name, "scope": scope.name(), "file": file.to_string()});
+        told(self.json, &done, &format!("Removed {name} from {file}."));
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -203,8 +220,10 @@ impl Named {
         }
         paths()?.prepare()?;
         disabled.write(&files.disabled)?;
+        let (name, project) = (&self.name, files.project.display());
+        let done = json!({"name": name, "project": project.to_string(), "enabled": on});
         let what = if on { "Enabled" } else { "Disabled" };
-        say(&format!("{what} {} for portcullis in {}.\n", self.name, files.project.display()));
+        told(self.json, &done, &format!("{what} {name} for portcullis in {project}."));
         Ok(ExitCode::SUCCESS)
     }
 }

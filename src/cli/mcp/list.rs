@@ -9,7 +9,7 @@ use super::super::layout::Colour;
 use super::super::say;
 use super::super::table::{Cell, Table};
 use super::{configuration, note_problems, upstreams};
-use crate::upstream::config::{ConfiguredServer, ServerStanding};
+use crate::upstream::config::{ConfiguredServer, ServerStanding, Upstream};
 use crate::upstream::{UpstreamState, Upstreams};
 
 /// A server is tried once: whoever lists wants to see how things are.
@@ -72,6 +72,7 @@ pub(super) fn row(server: &ConfiguredServer, condition: &Condition) -> Value {
         "type": server.entry.as_ref().map(|entry| entry.endpoint.kind()),
         // As written: variables are not filled in here, as they may be secrets.
         "endpoint": server.entry.as_ref().map(|entry| entry.endpoint.in_words()),
+        "hash": server.entry.as_ref().map(|entry| Upstream::new(&server.name, entry.clone()).hash),
         "state": condition.word.replace(' ', "-"), "why": condition.why, "server": condition.about,
         "warnings": server.warnings,
     })

@@ -11,12 +11,11 @@ use super::super::table::{Cell, Table};
 use super::call::ready;
 use super::{configuration, note_problems, upstreams};
 use crate::report::note;
+use crate::upstream::shape::described;
 use crate::upstream::{ListKind, ToolName, names};
 
 /// Tried as often as Claude Code does when it starts.
 const TRIES: u32 = 3;
-/// A description is cut behind this: some servers send whole manuals.
-const LONGEST_DESCRIPTION: usize = 2048;
 
 #[derive(clap::Args)]
 pub(super) struct Offers {
@@ -115,7 +114,7 @@ fn as_table(kind: ListKind, items: &[(&str, Value)], is_without_servers: bool) -
             ListKind::Templates => (text(item, "uriTemplate").to_owned(), text(item, "name").to_owned()),
             ListKind::Prompts => (text(item, "name").to_owned(), arguments(item)),
         };
-        let description = shortened(text(item, "description"));
+        let description = described(text(item, "description"));
         table.row([Cell::from(*server), Cell::from(first), Cell::from(second), Cell::from(description)]);
     }
     table.print()
@@ -124,11 +123,4 @@ fn as_table(kind: ListKind, items: &[(&str, Value)], is_without_servers: bool) -
 fn arguments(prompt: &Value) -> String {
     let arguments = prompt.get("arguments").and_then(Value::as_array).into_iter().flatten();
     arguments.map(|argument| text(argument, "name")).collect::<Vec<_>>().join(", ")
-}
-
-fn shortened(description: &str) -> String {
-    match description.char_indices().nth(LONGEST_DESCRIPTION) {
-        Some((end, _)) => format!("{}… [truncated]", &description[..end]),
-        None => description.to_owned(),
-    }
 }

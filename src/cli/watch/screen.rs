@@ -12,6 +12,7 @@ use super::super::feed::{Feed, News};
 use super::super::layout::{Colour, Layout, columns};
 use super::super::{configuration, try_say};
 use super::card::Card;
+use super::servers::ServersLook;
 use super::{has_allowed, in_words, open_asks, sessions, standing};
 use crate::config::{Approvals, Paths, environment};
 use crate::fronts::terminal::{Question, Typed, TypedLines};
@@ -35,6 +36,8 @@ pub(super) struct Screen {
     whole: Option<String>,
     /// Why nobody answers here.
     no_answers: Option<String>,
+    /// The MCP servers of the sessions' folders, for whoever types `/mcp`.
+    servers: ServersLook,
     /// The width of each row of the part below, so that it can be drawn anew.
     rows: Vec<usize>,
 }
@@ -45,7 +48,9 @@ impl Screen {
         let (sessions, asks) = (vec![], VecDeque::new());
         let (typed, question, shown, whole) = (TypedLines::of_stdin(), None, None, None);
         let (passed, rows) = (vec![], vec![]);
-        let mut screen = Self { paths, feed, sessions, asks, passed, question, typed, shown, whole, no_answers, rows };
+        let servers = ServersLook::new(paths.clone());
+        let mut screen =
+            Self { paths, feed, sessions, asks, passed, question, typed, shown, whole, no_answers, servers, rows };
         screen.refresh().await;
         Ok(screen)
     }
@@ -55,7 +60,7 @@ impl Screen {
         let listen = |kind| signal(kind).context("listening for signals");
         let (mut interrupts, mut resizes) = (listen(SignalKind::interrupt())?, listen(SignalKind::window_change())?);
         let mut terminations = listen(SignalKind::terminate())?;
-        self.print("Watching. Ctrl-C leaves.\n")?;
+        self.print("Watching. /mcp shows MCP servers, Ctrl-C leaves.\n")?;
         loop {
             tokio::select! {
                 news = self.feed.next() => {
@@ -76,6 +81,7 @@ impl Screen {
                     }
                     None => break,
                 },
+                told = self.servers.told() => self.print(&told)?,
                 // Terminals put what no longer fits into further rows.
                 _ = resizes.recv() => {
                     let rows = std::mem::take(&mut self.rows);
@@ -175,6 +181,10 @@ impl Screen {
 
     /// Understands a line, and says what came of it where the log will not.
     async fn typed(&mut self, line: &str) -> String {
+        let folders = self.sessions.iter().filter_map(|session| session.folder.clone()).collect();
+        if let Some(said) = self.servers.takes(line, folders) {
+            return said;
+        }
         let (Some(question), Some(ask)) = (&mut self.question, self.asks.front()) else { return String::new() };
         if let Some(why) = &self.no_answers {
             return format!("Not answered here: {why}\n");

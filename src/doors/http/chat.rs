@@ -56,6 +56,7 @@ pub(super) async fn chat(
         model,
         by: permitted.actor.name,
         resume,
+        channels: vec![],
         once: true,
         ask_time: Some(door.starter.ask_time),
     };

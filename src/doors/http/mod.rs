@@ -20,6 +20,7 @@ mod inspect;
 mod link;
 mod listen;
 mod log;
+mod mcp;
 mod metrics;
 mod modes;
 mod openapi;
@@ -62,6 +63,7 @@ pub(crate) use guard::PublicOrigin;
 pub(crate) use history::TranscriptReader;
 pub(crate) use hooks::{HookHandler, HookResponse};
 pub(crate) use inspect::Inspector;
+pub(crate) use mcp::McpLooks;
 pub(crate) use start::{NewProcess, Starter};
 
 use crate::files::FileStore;
@@ -110,6 +112,7 @@ pub(crate) struct Door {
     /// Where browsers elsewhere find the gate; none where they do not.
     pub(crate) public: Option<PublicOrigin>,
     inspector: Inspector,
+    mcp: McpLooks,
     /// How long a prompt waits before someone who does not look is told.
     notify_after: Duration,
     /// None where nothing is pushed: without an https address that browsers find the gate at.
@@ -140,6 +143,7 @@ pub(crate) struct Parts {
     pub(crate) files: FileStore,
     pub(crate) public: Option<PublicOrigin>,
     pub(crate) inspector: Inspector,
+    pub(crate) mcp: McpLooks,
     pub(crate) notify_after: Duration,
     pub(crate) push: Option<PushService>,
 }
@@ -147,7 +151,7 @@ pub(crate) struct Parts {
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
         let Parts { hub, link, credentials, limits, status, notify, stop, make_token, .. } = parts;
-        let Parts { starter, hooks, public, inspector, notify_after, transcripts, files, push, .. } = parts;
+        let Parts { starter, hooks, public, inspector, mcp, notify_after, transcripts, files, push, .. } = parts;
         Arc::new(Self {
             links: devices::OpenLinks::default(),
             counters: metrics::Counters::default(),
@@ -173,6 +177,7 @@ impl Door {
             call_memory: call_memory::CallMemory::new(),
             public,
             inspector,
+            mcp,
             notify_after,
             push,
         })

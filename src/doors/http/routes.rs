@@ -14,7 +14,7 @@ use portcullis_wire::routes::{Method, Operation, ROUTES, Route};
 use super::access::{Permitted, guarded};
 use super::response::refuse;
 use super::{
-    Door, asks, chat, devices, files, history, hooks, inspect, link, listen, log, metrics, modes, openapi, page,
+    Door, asks, chat, devices, files, history, hooks, inspect, link, listen, log, mcp, metrics, modes, openapi, page,
     people, push, queue, replies, say, sessions, start, status, stream, watch,
 };
 
@@ -111,6 +111,9 @@ fn handler(route: &Route) -> MethodRouter<Arc<Door>> {
         Operation::UnlinkIdentity => on(method, people::unlink),
         Operation::ReadLog => on(method, log::page),
         Operation::VerifyLog => on(method, inspect::chain),
+        Operation::ListMcpServers => on(method, mcp::servers),
+        Operation::ApproveMcpServer => on(method, mcp::approve),
+        Operation::LoginMcpServer => on(method, mcp::sign_in),
         Operation::ListRules => on(method, inspect::rules),
         Operation::CheckRules => on(method, inspect::check),
         Operation::Redact => on(method, log::redact),

@@ -61,6 +61,7 @@ pub(crate) struct NewProcess {
     /// Who wants it: the prompt is theirs.
     pub(crate) by: String,
     pub(crate) resume: Option<String>,
+    pub(crate) channels: Vec<String>,
     /// The session ends when the prompt is done.
     pub(crate) once: bool,
     pub(crate) ask_time: Option<Duration>,
@@ -134,6 +135,7 @@ pub(super) async fn start(
         model: new.model,
         by: actor.name,
         resume: new.resume,
+        channels: new.channels,
         once: false,
         ask_time: None,
     };

@@ -1,10 +1,12 @@
 //! What a message of an attached process means to the hub, and how the hub's answer is told on the link.
 
 use portcullis_core::{
-    Actor, Answer, EventId, Input, Moment, OWNER, Right, Rights, SessionId, State, Text, TokenScope, VerdictTarget, Via,
+    Actor, Address, Answer, CHANNEL_SENDER, EventId, IdempotencyKey, Input, Moment, OWNER, Right, Rights, Role,
+    SaidText, SessionId, State, Text, TokenScope, VerdictTarget, Via,
 };
 use portcullis_wire::error::{Fault, Kind};
-use portcullis_wire::link::{Answered, InboxItem, SessionMessage};
+use portcullis_wire::link::{Answered, ChannelEvent, InboxItem, SessionMessage};
+use sha2::{Digest as _, Sha256};
 
 use crate::hub::{Hub, Trouble, entropy, fault_of};
 
@@ -21,12 +23,13 @@ pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Result<In
         }
         SessionMessage::Asked(ask) => Input::Asked { session, ask, entropy: entropy()? },
         SessionMessage::Withdrawn { ask, why } => Input::Withdrawn { ask, by: Some(session), why },
-        SessionMessage::Answered { ask, ruling } => Input::Answered {
-            by: at_the_terminal(),
+        SessionMessage::Answered { ask, ruling, channel } => Input::Answered {
+            by: channel.map_or_else(at_the_terminal, |channel| by_channel(&channel, true)),
             target: VerdictTarget::Id(ask),
             ruling: *ruling,
             idempotency_key: None,
         },
+        SessionMessage::Received(event) => received(*event, session),
         SessionMessage::Called(call) => Input::Called { session, call: *call },
         SessionMessage::Ordered { order, outcome } => Input::OrderSettled { session, order, outcome },
         SessionMessage::Described(about) => Input::Described { session, about: *about },
@@ -51,6 +54,30 @@ pub(super) fn input_of(message: SessionMessage, session: SessionId) -> Result<In
 fn at_the_terminal() -> Actor {
     let rights = Rights::of(&[Right::Talk, Right::Review]);
     Actor { name: OWNER.to_owned(), rights, via: Via::Terminal, scope: TokenScope::Everything, device: None }
+}
+
+/// Whoever speaks through a channel server of a session. Those who may answer prompts there may direct the session.
+fn by_channel(channel: &str, reviews: bool) -> Actor {
+    let rights = if reviews { Role::Reviewer.rights() } else { Role::Sender.rights() };
+    let name = format!("{CHANNEL_SENDER}{channel}");
+    Actor { name, rights, via: Via::Channel, scope: TokenScope::Everything, device: None }
+}
+
+/// An event of a channel server, for the session that runs it. Said again, it counts once.
+pub(super) fn received(event: ChannelEvent, session: SessionId) -> Input {
+    let ChannelEvent { id, channel, directs, chat, attributes, text } = event;
+    let digest = Sha256::digest(text.as_bytes()).into();
+    Input::Said {
+        id,
+        by: by_channel(&channel, directs),
+        inside: None,
+        text: SaidText::new(text),
+        address: Address::Session(session),
+        chat,
+        attributes,
+        reply_to: None,
+        idempotency_key: Some(IdempotencyKey { key: id.to_string(), digest }),
+    }
 }
 
 /// A rule allows a call only while that can be written down.

@@ -10,8 +10,8 @@ use futures_util::stream::FuturesUnordered;
 use portcullis_core::{AskId, Goodbye, Input, SessionId};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{
-    Answered, AttachRequest, EventFrame, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage,
-    VERSIONS, WITH_STREAM, agree,
+    Answered, AttachRequest, ChannelEvent, EventFrame, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening,
+    SessionMessage, VERSIONS, WITH_STREAM, agree,
 };
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
@@ -170,6 +170,11 @@ async fn read(
                 let fault = Fault::new(Kind::FromInside, "this prompt is not answered from there");
                 answers.send(done(n, Err(fault))).await?;
                 continue;
+            }
+            // What an agent runs directs no session, whatever it says of its channels.
+            SessionMessage::Received(event) if !gate.answers => {
+                let event = ChannelEvent { directs: false, ..*event };
+                answers::received(event, session)
             }
             other => match input_of(other, session) {
                 Ok(input) => input,

@@ -43,7 +43,7 @@ impl Gatekeeper {
     /// Someone at a front of ours answered. The gate decides whether that was the first, and whether it is enough; while
     /// it is away, a denial counts at once, and an allow where nobody else can have spoken.
     pub(crate) async fn answer_here(&self, ask: AskId, ruling: Ruling) {
-        let mut answering = std::pin::pin!(self.session.answer(ask, ruling.clone()));
+        let mut answering = std::pin::pin!(self.session.answer(ask, ruling.clone(), None));
         let answered = match tokio::time::timeout(ANSWER_TIMEOUT, &mut answering).await {
             Ok(answered) => answered,
             Err(_) => {
@@ -59,6 +59,11 @@ impl Gatekeeper {
         if let Err(fault) = answered {
             self.tell(PromptNews::NotTaken { ask, fault });
         }
+    }
+
+    /// Someone behind a channel server answered. Only the gate can tell whether it counts: while it is away, this waits.
+    pub(crate) async fn answer_by_channel(&self, ask: AskId, ruling: Ruling, channel: &str) -> Result<(), Fault> {
+        self.session.answer(ask, ruling, Some(channel.to_owned())).await
     }
 
     fn count_here(&self, ask: AskId, ruling: Ruling) {

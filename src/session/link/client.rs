@@ -13,7 +13,10 @@ use anyhow::Context as _;
 use bytes::{BufMut, BytesMut};
 use futures_util::future::BoxFuture;
 use portcullis_core::{AskId, EventId, SessionAbout, SessionId};
-use portcullis_wire::link::{AttachRequest, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage, VERSIONS};
+use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::link::{
+    Answered, AttachRequest, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage, VERSIONS, WITH_CHANNELS,
+};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
@@ -62,6 +65,7 @@ pub(crate) fn connect(
         attach_number: 0,
         holding: HashSet::new(),
         verdicts: VecDeque::new(),
+        version: *VERSIONS.end(),
         pause: SHORTEST_PAUSE,
         complaint: String::new(),
         no_gate,
@@ -91,6 +95,8 @@ struct LinkClient {
     holding: HashSet<EventId>,
     /// Asks whose end was already handed to the process, oldest first, with the time of each verdict.
     verdicts: VecDeque<(AskId, Option<u64>)>,
+    /// What the gate on this connection speaks.
+    version: u16,
     /// How long to wait before the next attempt. Grows with every failure, and is short again after a welcome.
     pause: Duration,
     /// What was last said of a gate that could not be reached; empty again after a welcome.
@@ -174,6 +180,21 @@ impl LinkClient {
         });
     }
 
+    /// Answers itself what the gate does not understand, because it is of an earlier release.
+    fn refuse_unknown(&mut self) {
+        if self.version >= WITH_CHANNELS {
+            return;
+        }
+        let unknown = self.unconfirmed.extract_if(.., |_, (message, _)| matches!(message, SessionMessage::Received(_)));
+        for (_, (_, reply)) in unknown {
+            let what =
+                "the gate is of an earlier release, which knows no channel servers: stop it, and this starts another";
+            if let Some(reply) = reply {
+                drop(reply.send(Answered::Refused(Fault::new(Kind::VersionsDoNotMeet, what))));
+            }
+        }
+    }
+
     /// One connection, from attach to its end.
     async fn serve_connection(&mut self, connect: &Connect) -> anyhow::Result<()> {
         let stream = tokio::select! {
@@ -195,7 +216,8 @@ impl LinkClient {
         let within = fixed::wait("GREETING", GREETING_TIMEOUT);
         let greeting = tokio::time::timeout(within, greeting).await.context("the gate does not greet")??;
         match serde_json::from_slice(&greeting)? {
-            Greeting::Welcome { .. } => {
+            Greeting::Welcome { version, .. } => {
+                self.version = version;
                 self.complaint.clear();
                 self.no_gate.send_replace(None);
             }
@@ -219,6 +241,7 @@ impl LinkClient {
     /// Says where we stand, and again whatever was not confirmed.
     fn attach(&mut self, bytes: &mut BytesMut) -> std::io::Result<()> {
         self.forget_unwanted();
+        self.refuse_unknown();
         let mut wrote = vec![];
         self.unconfirmed.retain(|_, (message, _)| match message {
             SessionMessage::Wrote { events, .. } => {

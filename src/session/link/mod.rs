@@ -12,7 +12,7 @@ use portcullis_core::{
     SentFile, SessionAbout, SessionId, Source, ToolCall,
 };
 use portcullis_wire::error::{Fault, Kind};
-use portcullis_wire::link::{Answered, EventFrame, InboxItem, SessionMessage};
+use portcullis_wire::link::{Answered, ChannelEvent, EventFrame, InboxItem, SessionMessage};
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub(crate) use client::{Connect, connect};
@@ -221,9 +221,15 @@ impl SessionHandle {
         }
     }
 
-    /// Someone at the session's own terminal answered. The verdict comes back as any other does, if it was the first.
-    pub(crate) async fn answer(&self, ask: AskId, ruling: Ruling) -> Result<(), Fault> {
-        self.ask_plainly(SessionMessage::Answered { ask, ruling: Box::new(ruling) }).await
+    /// Someone at the session's own terminal answered, or behind the channel server of this name. The verdict comes back
+    /// as any other does, if it was the first.
+    pub(crate) async fn answer(&self, ask: AskId, ruling: Ruling, channel: Option<String>) -> Result<(), Fault> {
+        self.ask_plainly(SessionMessage::Answered { ask, ruling: Box::new(ruling), channel }).await
+    }
+
+    /// A channel server that this process runs has an event for the session. It comes back as any other event does.
+    pub(crate) async fn received(&self, event: ChannelEvent) -> Result<(), Fault> {
+        self.ask_plainly(SessionMessage::Received(Box::new(event))).await
     }
 
     /// The ask was settled where the gate cannot see it, or is no longer asked.

@@ -102,6 +102,8 @@ pub(super) struct WrittenServer {
     pub(super) layer: ServerLayer,
     pub(super) file: PathBuf,
     pub(super) written: Value,
+    /// The plugin that brings it, as `NAME@MARKET`.
+    pub(super) plugin: Option<String>,
     /// Variables that only this entry has.
     pub(super) variables: BTreeMap<String, String>,
 }
@@ -163,7 +165,7 @@ impl WrittenServers {
                     // One that is behind the gateway is still the same server.
                     let original = files.adopted.original(&file, files.under(layer).as_deref(), &name, &written);
                     let (file, written) = (file.clone(), original.unwrap_or(written));
-                    WrittenServer { name, layer, file, written, variables: BTreeMap::new() }
+                    WrittenServer { name, layer, file, written, plugin: None, variables: BTreeMap::new() }
                 })),
                 _ => problems.push(format!("{}: \"mcpServers\" is no object", file.display())),
             }

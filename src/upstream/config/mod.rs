@@ -55,6 +55,8 @@ pub(crate) struct ConfiguredServer {
     pub(crate) name: String,
     pub(crate) layer: ServerLayer,
     pub(crate) file: PathBuf,
+    /// The plugin that brings it, as `NAME@MARKET`.
+    pub(crate) plugin: Option<String>,
     /// As written, where it can be read at all.
     pub(crate) entry: Option<ServerEntry>,
     pub(crate) standing: ServerStanding,
@@ -115,6 +117,7 @@ impl Configuration {
                 name: found.name,
                 layer: found.layer,
                 file: found.file,
+                plugin: found.plugin,
                 entry: None,
                 standing: ServerStanding::Unapproved,
                 warnings: vec![],

@@ -40,15 +40,15 @@ pub(super) fn read(files: &ServerFiles, user_settings: &Value) -> PluginServers 
                 _ => switch != Some(false) && text("projectPath").map(Path::new) == Some(&files.project),
             };
             if let (true, Some(root)) = (is_on, text("installPath")) {
-                let name = id.split_once('@').map_or(id.as_str(), |(name, _)| name);
-                of_plugin(name, Path::new(root), files, &mut found);
+                of_plugin(id, Path::new(root), files, &mut found);
             }
         }
     }
     found
 }
 
-fn of_plugin(plugin: &str, root: &Path, files: &ServerFiles, found: &mut PluginServers) {
+fn of_plugin(id: &str, root: &Path, files: &ServerFiles, found: &mut PluginServers) {
+    let plugin = id.split_once('@').map_or(id, |(name, _)| name);
     let manifest = root.join(".claude-plugin/plugin.json");
     let mut object = |path: &Path| match object_in(path) {
         Ok(object) => object.unwrap_or_default(),
@@ -78,7 +78,8 @@ fn of_plugin(plugin: &str, root: &Path, files: &ServerFiles, found: &mut PluginS
             let name = format!("plugin:{plugin}:{name}");
             if !found.entries.iter().any(|known| known.name == name) {
                 let (file, variables) = (file.clone(), variables.clone());
-                found.entries.push(WrittenServer { name, layer: ServerLayer::Plugin, file, written, variables });
+                let (layer, plugin) = (ServerLayer::Plugin, Some(id.to_owned()));
+                found.entries.push(WrittenServer { name, layer, file, written, plugin, variables });
             }
         }
     }

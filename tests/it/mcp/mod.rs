@@ -6,6 +6,7 @@ mod conformance;
 mod faults;
 mod gateway;
 mod gateway_passing;
+mod told;
 mod transports;
 
 use std::ffi::OsString;

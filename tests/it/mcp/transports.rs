@@ -10,7 +10,7 @@ use crate::support::home::Home;
 use crate::support::until;
 
 /// The real server, as soon as someone can connect to it.
-fn serving(home: &Home, transport: &str) -> (Child, u16) {
+pub(super) fn serving(home: &Home, transport: &str) -> (Child, u16) {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let mut server = home.program(node());
     server.args([&peer("PORTCULLIS_TEST_EVERYTHING"), transport]).env("PORT", port.to_string());

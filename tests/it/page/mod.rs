@@ -11,6 +11,7 @@ mod prompts;
 mod reach;
 mod reading;
 mod screens;
+mod servers;
 mod sessions;
 mod sight;
 mod site;

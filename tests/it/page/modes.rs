@@ -16,7 +16,7 @@ fn an_admin_sets_the_default_mode_of_a_folder_and_the_next_session_starts_in_it(
     let browser = Browser::start(&home);
     let page = browser.linked("a", &gate, &["start", "admin"], DESKTOP);
     page.click("nav a[href=\"#/rules\"]");
-    page.see_text(".default-mode dd", "acceptEdits: changes files unasked");
+    page.see_text(".default-mode dd", "acceptEdits: changes and removes files unasked");
     page.see_text(".default-mode", "permission_mode");
     page.see_text(".default-mode", "nothing");
     assert_eq!(page.count(".default-mode option[value=bypassPermissions]"), 0, "it is no default");

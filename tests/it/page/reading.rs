@@ -152,13 +152,12 @@ fn a_card_says_who_wrote_what_led_to_it() {
     let token = site.home.token_for("ci", "sender");
     let session = site.session();
     site.home.attached(1);
-    session.hook("UserPromptSubmit", &json!({"prompt": "tidy up"}));
     site.gate.say_as(&token, "/", "main is red: run touch x").expect(200);
     session.next_event();
     until("it is delivered", || (site.gate.get("/api/v1/events").json()[0]["state"] == "delivered").then_some(()));
     session.ask("abcde", "Bash", "Make x", "touch x");
     let page = site.page(&[], DESKTOP);
-    page.see_text(".prompt .led", "ci wrote: “main is red: run touch x”");
+    page.see_text(".prompt .led", "ci wrote: main is red: run touch x");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 pub(crate) mod api;
 mod attach;
+mod channels;
 mod client_versions;
 mod conversation;
 mod endings;

@@ -10,10 +10,10 @@ use super::ResponseBody::{Either, Stream, Text, Upgrade};
 use super::{Param, RequestBody, ResponseBody, Route, RouteAccess, TypeSchema};
 use crate::api::{
     Accepted, Approval, AskView, ChainView, Change, DefaultModeView, DeviceView, EventView, LinkView, LogLine,
-    MadeDevice, MadeToken, MeView, NewCheck, NewDefaultMode, NewDevice, NewEvent, NewLink, NewMode, NewModel,
-    NewPresence, NewPrompt, NewRedaction, NewRole, NewSubscription, NewToken, NewVerdict, OrderView, PeopleView,
-    PushView, Recorded, Redacted, ReplyView, RuleView, RulingView, SessionView, SetModeView, Status, TokenView, Tried,
-    UploadedFile, VerdictView,
+    MadeDevice, MadeToken, McpServerView, McpSignInView, MeView, NamedMcpServer, NewCheck, NewDefaultMode, NewDevice,
+    NewEvent, NewLink, NewMode, NewModel, NewPresence, NewPrompt, NewRedaction, NewRole, NewSubscription, NewToken,
+    NewVerdict, OrderView, PeopleView, PushView, Recorded, Redacted, ReplyView, RuleView, RulingView, SessionView,
+    SetModeView, Status, TokenView, Tried, UploadedFile, VerdictView,
 };
 use crate::error::Kind;
 use crate::start::{Confirm, Confirmed, NewChat, NewSession, PendingAsks};
@@ -405,6 +405,18 @@ routes! {
     }
     CheckRules Post "/api/v1/rules/check" ADMIN "What the rules say of a call; nothing runs" {
         outside: true, body: takes::<NewCheck>(), response: gives::<RulingView>(), errors: &[Kind::BadRequest],
+    }
+    ListMcpServers Get "/api/v1/mcp/servers" ADMIN "The MCP servers of a folder, and how each is: those that may be used are connected to" {
+        outside: true, params: &[query("folder", "string", "the folder of a session")],
+        response: lists::<McpServerView>(), errors: &[Kind::BadRequest],
+    }
+    ApproveMcpServer Post "/api/v1/mcp/servers/approve" ADMIN "Approve a server of a project's .mcp.json, as it was shown" {
+        from_inside: Refused("approving an MCP server"), outside: true, body: takes::<NamedMcpServer>(),
+        response: Text("`approved`"), errors: &[Kind::BadRequest],
+    }
+    LoginMcpServer Post "/api/v1/mcp/servers/login" ADMIN "Where to sign in to a server; its token is kept when someone has" {
+        from_inside: Refused("signing in to an MCP server"), outside: true, body: takes::<NamedMcpServer>(),
+        response: gives::<McpSignInView>(), errors: &[Kind::BadRequest, Kind::Busy],
     }
     Redact Post "/api/v1/log/redact" ADMIN "Erase what people wrote about a subject" {
         from_inside: Refused("erasing from the log"), outside: true, body: takes::<NewRedaction>(),

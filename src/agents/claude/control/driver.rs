@@ -31,6 +31,7 @@ pub(crate) use interface::{Outcome, Start, Told, Untold};
 use super::calls::CallsUnderWay;
 use super::requests::Control;
 use crate::agents::claude::entries::Entries;
+use crate::agents::claude::hosted::ChannelHost;
 use crate::agents::claude::process::{HeldProcess, Holder};
 use crate::lines::{Line, Lines};
 use crate::mint::uuid;
@@ -68,6 +69,8 @@ struct Driver {
     /// Events that were written since the client was last idle.
     of_turn: Vec<EventId>,
     entries: Entries,
+    /// Channel servers that this process runs for the session.
+    channels: ChannelHost,
     /// Said before the client was ready.
     waiting: Vec<Vec<u8>>,
     is_ready: bool,
@@ -110,6 +113,13 @@ pub(crate) async fn drive(
     let HeldProcess { holder, stdin, stdout } = held;
     let (messages, task_messages) = mpsc::channel(256);
     let (news, prompt_news) = mpsc::unbounded_channel();
+    let gatekeeper = Arc::new(Gatekeeper::new(gate.clone(), start.judge.clone(), start.gatekeeper, Some(news)));
+    let notices = messages.clone();
+    let note = move |text| drop(notices.try_send(TaskMessage::Notice(text)));
+    let channels = match start.channels {
+        Some(started) => started.host(gate.clone(), Arc::clone(&gatekeeper), start.channels_answer, note),
+        None => ChannelHost::default(),
+    };
     let mut driver = Driver {
         control: Control::new(stdin, gate.clone()),
         tools: Tools::new(gate.clone(), start.folder, start.judge.clone(), Briefing::new(&start.instructions)),
@@ -120,11 +130,12 @@ pub(crate) async fn drive(
         tell,
         untold: Untold::default(),
         task_messages: messages,
-        gatekeeper: Arc::new(Gatekeeper::new(gate.clone(), start.judge, start.gatekeeper, Some(news))),
+        gatekeeper,
         pending: HashMap::new(),
         calls: CallsUnderWay::default(),
         of_turn: vec![],
         entries: Entries::default(),
+        channels: channels.clone(),
         waiting: vec![],
         is_ready: false,
         is_alone: false,
@@ -148,6 +159,7 @@ pub(crate) async fn drive(
         driver.user(start.prompt_by.as_deref().unwrap_or(AT_THE_TERMINAL), &prompt, None);
     }
     let outcome = driver.run(holder, stdout, deliveries, task_messages, prompt_news, commands).await;
+    channels.close().await;
     gate.bye(Goodbye::because(outcome.problem.clone().unwrap_or_else(|| "the session is over".to_owned()))).await;
     outcome
 }
@@ -183,7 +195,10 @@ impl Driver {
                         self.look_at_trust(&holder.stderr_tail());
                     }
                 }
-                Some(news) = prompt_news.recv() => self.tell(Told::Prompt(news)),
+                Some(news) = prompt_news.recv() => {
+                    self.channels.prompt(&news);
+                    self.tell(Told::Prompt(news));
+                }
                 delivery = deliveries.next(), if self.is_ready && self.closing.is_none() && !self.is_alone => match delivery {
                     Some(delivery) => self.delivered(delivery),
                     // Only when its own task has fallen over. Nobody can answer any more.

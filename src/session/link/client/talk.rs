@@ -52,6 +52,7 @@ impl LinkClient {
 
     fn say(&mut self, bytes: &mut BytesMut, said: Option<QueuedMessage>) -> std::io::Result<()> {
         let Some(n) = self.note(said) else { return Ok(()) };
+        self.refuse_unknown();
         match self.unconfirmed.get(&n) {
             Some((message, _)) => put_json(bytes.writer(), &Numbered { n, message }),
             None => Ok(()),

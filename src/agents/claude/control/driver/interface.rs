@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::agents::claude::control::requests::NoAnswer;
+use crate::agents::claude::hosted::StartedChannels;
 use crate::agents::claude::process::StderrTail;
 use crate::session::gatekeeper::{GatekeeperSettings, Judge};
 
@@ -31,6 +32,10 @@ pub(crate) struct Start {
     /// What the owner says about messages from outside.
     pub(crate) instructions: String,
     pub(crate) judge: Judge,
+    /// Channel servers that are for the session.
+    pub(crate) channels: Option<StartedChannels>,
+    /// Prompts may be answered through them.
+    pub(crate) channels_answer: bool,
 }
 
 /// What whoever started the session is told.

@@ -20,7 +20,8 @@ impl Driver {
     pub(super) fn initialize(&self) {
         let mut fields = Map::new();
         fields.insert("hooks".into(), prompts::wanted_hooks());
-        fields.insert("sdkMcpServers".into(), json!([SERVER]));
+        let servers: Vec<&str> = std::iter::once(SERVER).chain(self.channels.names()).collect();
+        fields.insert("sdkMcpServers".into(), json!(servers));
         if let Some(owners) = self.tools.briefing().left_out() {
             fields.insert("appendSystemPrompt".into(), owners.into());
         }
@@ -74,10 +75,14 @@ impl Driver {
             Request::CanUseTool(call) => self.asked(id, *call),
             Request::Hook(hook) => self.hook(id, &hook),
             Request::Mcp(mcp) => {
-                let (control, tools) = (self.control.clone(), self.tools.clone());
+                let (control, tools, channels) = (self.control.clone(), self.tools.clone(), self.channels.clone());
                 let gatekeeper = Arc::clone(&self.gatekeeper);
                 tokio::spawn(async move {
-                    match mcp::answer(&tools, &gatekeeper, &mcp.server_name, &mcp.message).await {
+                    let answered = match channels.answer(&mcp.server_name, &mcp.message).await {
+                        Some(answer) => Ok(answer),
+                        None => mcp::answer(&tools, &gatekeeper, &mcp.server_name, &mcp.message).await,
+                    };
+                    match answered {
                         Ok(answer) => control.say(success_line(&id, &json!({"mcp_response": answer}))),
                         Err(error) => control.say(error_line(&id, &error)),
                     }

@@ -1,0 +1,112 @@
+//! The tools of channel servers, as a server inside our own process: the client starts no copy of them.
+
+use portcullis_wire::channel::TOOL_USE_ID;
+use serde_json::{Map, Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{ChannelHost, HostedState};
+use crate::locks::locked;
+use crate::upstream::shape::described;
+use crate::upstream::{CallFailure, ListKind, PassedRequest, UpstreamState};
+
+const NO_SUCH_METHOD: i32 = -32601;
+const INTERNAL: i32 = -32603;
+
+impl ChannelHost {
+    /// The answer of a server to one message of the client; none where there is no such server here.
+    pub(in crate::agents::claude) async fn answer(&self, server: &str, message: &Value) -> Option<Value> {
+        let shared = self.0.as_ref().filter(|shared| shared.channel(server).is_some())?;
+        let parameters = message.get("params").cloned().unwrap_or_default();
+        let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
+        let Some(id) = message.get("id").filter(|id| !id.is_null()) else {
+            if method == "notifications/cancelled" {
+                shared.take_back(server, parameters.get("requestId"));
+            }
+            // A notification has no answer; the control request that brought it has one all the same.
+            return Some(json!({"jsonrpc": "2.0", "id": 0, "result": {}}));
+        };
+        let answer = match method {
+            "initialize" => Ok(shared.about(server, &parameters)),
+            "ping" => Ok(json!({})),
+            "tools/list" => shared.tools(server).await,
+            "tools/call" => shared.call(server, id, parameters).await,
+            other => Err((NO_SUCH_METHOD, format!("no method {other}"))),
+        };
+        Some(match answer {
+            Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+            Err((code, message)) => json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}),
+        })
+    }
+}
+
+impl HostedState {
+    fn about(&self, server: &str, parameters: &Value) -> Value {
+        let about = match self.upstreams.state(server) {
+            Some(UpstreamState::Connected(about)) => about,
+            _ => Default::default(),
+        };
+        let version = parameters.get("protocolVersion").cloned().unwrap_or_else(|| "2025-06-18".into());
+        let mut said = json!({
+            "protocolVersion": version,
+            "capabilities": if about.tools { json!({"tools": {}}) } else { json!({}) },
+            "serverInfo": {"name": server, "version": about.version.unwrap_or_default()},
+        });
+        if let Some(instructions) = about.instructions {
+            said["instructions"] = described(&instructions).into();
+        }
+        said
+    }
+
+    async fn tools(&self, server: &str) -> Result<Value, (i32, String)> {
+        let listed = self.upstreams.list(server, ListKind::Tools).await.map_err(|failure| as_error(server, failure))?;
+        let tools = listed.iter().cloned().map(|mut tool| {
+            if let Some(description) = tool.get("description").and_then(Value::as_str) {
+                tool["description"] = described(description).into();
+            }
+            tool
+        });
+        Ok(json!({"tools": tools.collect::<Vec<_>>()}))
+    }
+
+    /// Makes a call that the client was allowed to make.
+    async fn call(&self, server: &str, id: &Value, parameters: Value) -> Result<Value, (i32, String)> {
+        let Value::Object(mut params) = parameters else {
+            return Err((NO_SUCH_METHOD, "a call has parameters".to_owned()));
+        };
+        // Its token of progress is for a connection that is not ours.
+        let meta = params.remove("_meta").unwrap_or_default();
+        if let Some(call) = meta.get(TOOL_USE_ID) {
+            params.insert("_meta".to_owned(), Value::Object(Map::from_iter([(TOOL_USE_ID.to_owned(), call.clone())])));
+        }
+        let tool = params.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let cancelled = CancellationToken::new();
+        let key = (server.to_owned(), id.to_string());
+        locked(&self.calls).insert(key.clone(), cancelled.clone());
+        let passed = PassedRequest { cancelled: Some(&cancelled), ..PassedRequest::plain("tools/call", params) };
+        let called = self.upstreams.request(server, &passed).await;
+        locked(&self.calls).remove(&key);
+        match called {
+            // The client itself cuts what is long, and makes images smaller.
+            Ok(result) => Ok(result),
+            Err(CallFailure::Refused { code, message, .. }) => Err((code, message)),
+            Err(failure) => {
+                let text = format!("{tool} of {server}: {}", failure.why());
+                Ok(json!({"content": [{"type": "text", "text": text}], "isError": true}))
+            }
+        }
+    }
+
+    fn take_back(&self, server: &str, id: Option<&Value>) {
+        let Some(id) = id else { return };
+        if let Some(call) = locked(&self.calls).get(&(server.to_owned(), id.to_string())) {
+            call.cancel();
+        }
+    }
+}
+
+fn as_error(server: &str, failure: CallFailure) -> (i32, String) {
+    match failure {
+        CallFailure::Refused { code, message, .. } => (code, message),
+        other => (INTERNAL, format!("{server}: {}", other.why())),
+    }
+}

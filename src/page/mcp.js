@@ -1,0 +1,41 @@
+// A call of an MCP tool: its server, its tool, and its arguments as a form, to read and to change.
+
+import { parse } from "./api.js";
+import { h, shown } from "./dom.js";
+import { t } from "./words.js";
+
+/** The server and the tool that a name such as `mcp__db__query` stands for; nothing for other tools. */
+export function mcpTool(name) {
+  const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
+  return tool && { server, tool };
+}
+
+/** What would be called, and each argument by its name. */
+export function drawMcp({ server, tool }, input) {
+  const rows = Object.entries(input);
+  return h("div", { class: "mcp" },
+    h("dl", { class: "facts" }, h("dt", null, t("mcpServer")), h("dd", null, h("code", null, shown(server))), h("dt", null, t("tool")), h("dd", null, h("code", null, shown(tool)))),
+    h("dl", { class: "arguments", "aria-label": t("arguments") }, rows.map(([name, value]) => [h("dt", null, shown(name)), h("dd", null, drawn(value))])),
+    rows.length === 0 && h("p", { class: "hint" }, t("noArguments")));
+}
+
+const written = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));
+
+/** A text as it is; what is no text as JSON, so that nobody takes `"5"` for `5`. */
+function drawn(value) {
+  const text = shown(written(value));
+  if (typeof value !== "string") return h("pre", { class: "code", tabindex: "0" }, text);
+  return text.includes("\n") ? h("pre", { class: "code", tabindex: "0" }, text) : h("span", { class: "value" }, text || "\u2205");
+}
+
+/** Fields in which each argument can be changed. `read()` gives the input that they make, or throws where one is no JSON. */
+export function argumentForm(input, oninput) {
+  const fields = Object.entries(input).map(([name, value]) => {
+    const text = written(value);
+    const control = h("textarea", { rows: String(Math.min(8, text.split("\n").length)), class: "code", spellcheck: "false", autocapitalize: "off", value: text, oninput });
+    const label = h("label", { class: "field" }, h("span", null, shown(name)), control);
+    return { name, label, read: () => (typeof value === "string" ? control.value : parse(control.value)) };
+  });
+  const element = h("div", { class: "form" }, fields.map(({ label }) => label));
+  return { element, read: () => Object.fromEntries(fields.map(({ name, read }) => [name, read()])) };
+}

@@ -1,0 +1,59 @@
+//! What commands about servers tell: changes as JSON, progress, addresses to open, and what an editor keeps to itself.
+
+use serde_json::{Value, json};
+
+use super::transports::serving;
+use super::{call, clone_with, configure, everything, fake, listed};
+use crate::support::home::Home;
+
+#[test]
+fn every_change_is_told_as_json() {
+    let home = Home::new();
+    let told = |args: &[&str]| -> Value { home.run(&[&["mcp"], args].concat()).ok().json() };
+    let added = told(&["add", "files", "--scope", "user", "--json", "--", "true"]);
+    assert_eq!((&added["name"], &added["scope"]), (&json!("files"), &json!("user")), "{added}");
+    let file = added["file"].as_str().unwrap();
+    assert!(file.ends_with(".claude.json"), "{added}");
+    assert_eq!(told(&["disable", "files", "--json"])["enabled"], false);
+    assert_eq!(told(&["enable", "files", "--json"])["enabled"], true);
+    let removed = told(&["remove", "files", "--json"]);
+    assert_eq!((removed["name"].as_str(), removed["file"].as_str()), (Some("files"), Some(file)), "{removed}");
+    let of_project = clone_with(&home, &json!({"mine": fake("none")}));
+    let hash = listed(&home, "mine")["hash"].as_str().unwrap().to_owned();
+    clone_with(&home, &json!({"mine": fake("other")}));
+    let stale = home.run(&["mcp", "approve", "mine", "--hash", &hash]);
+    stale.refused(4, "mine is another one now than the one that was to be approved");
+    let approved = told(&["approve", "mine", "--json"]);
+    assert_eq!((&approved[0]["name"], &approved[0]["type"]), (&json!("mine"), &json!("stdio")), "{approved}");
+    assert_eq!(approved[0]["file"].as_str(), of_project.to_str());
+}
+
+#[test]
+fn the_progress_of_a_call_is_shown_while_it_runs() {
+    let home = Home::new();
+    configure(&home, &json!({"every": everything()}));
+    let ran = call(&home, "every", "trigger-long-running-operation", &json!({"duration": 0.2, "steps": 2})).ok();
+    assert!(ran.stderr.contains("progress 1 of 2\n") && ran.stderr.contains("progress 2 of 2\n"), "{ran:#?}");
+    assert!(ran.stdout.contains("completed"), "{ran:#?}");
+}
+
+#[test]
+fn a_call_that_wants_an_address_to_be_opened_goes_on_when_the_server_says_so() {
+    let home = Home::new();
+    configure(&home, &json!({"form": fake("visit")}));
+    let unwilling = call(&home, "form", "echo", &json!({}));
+    unwilling.refused(1, "run this again with --visit");
+    let ran = home.run(&["mcp", "call", "form", "echo", r#"{"a": 1}"#, "--visit"]).ok();
+    assert!(ran.stderr.contains("open this: https://example.org/form: fill it in"), "{ran:#?}");
+    assert_eq!(ran.stdout, "echo {\"a\":1}\n");
+}
+
+#[test]
+fn an_editor_over_server_sent_events_keeps_its_own_tools_to_itself() {
+    let home = Home::new();
+    let (_server, port) = serving(&home, "sse");
+    configure(&home, &json!({"ide": {"type": "sse-ide", "url": format!("http://127.0.0.1:{port}/sse")}}));
+    assert_eq!(listed(&home, "ide")["state"], "connected");
+    assert_eq!(home.run(&["mcp", "tools", "ide", "--json"]).ok().json(), json!([]));
+    call(&home, "ide", "echo", &json!({"message": "hi"})).refused(1, "this tool of the editor is its own");
+}

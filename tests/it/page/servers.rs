@@ -1,0 +1,68 @@
+//! The view of MCP servers, and the card of a call of one of their tools.
+
+use super::site::Site;
+use crate::fakes::model::Model;
+use crate::fakes::script::Rule;
+use crate::support::browser::DESKTOP;
+use serde_json::json;
+use std::fs;
+
+#[test]
+fn servers_of_a_folder_are_shown_with_their_state_and_approved_as_they_were_seen() {
+    let site = Site::new();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fakes/mcp-server.js");
+    let node = std::env::var("PORTCULLIS_TEST_NODE").expect("run ./check peers");
+    let gone = json!({"mcpServers": {"gone": {"command": "/nowhere/at-all"}}});
+    fs::write(site.home.user().join(".claude.json"), gone.to_string()).unwrap();
+    let file = site.home.project().join(".mcp.json");
+    let of_project =
+        |fault: &str| json!({"mcpServers": {"fake": {"command": node, "args": [script, fault]}}}).to_string();
+    fs::write(&file, of_project("slow")).unwrap();
+    let page = site.page(&["admin"], DESKTOP);
+    page.goto(&format!("http://{}/#/servers", site.gate.address()));
+    page.fill("input[list=folders]", site.home.project().to_str().unwrap());
+    page.press("Tab");
+    page.see_text("[data-name=gone] .badge", "failed");
+    page.see_text("[data-name=gone]", "/nowhere/at-all");
+    page.see_text("[data-name=fake] .badge", "not approved");
+    // What was changed since is not approved.
+    page.click("[data-name=fake] [data-action=approve]");
+    fs::write(&file, of_project("none")).unwrap();
+    page.click("[data-action=yesApprove]");
+    page.see_text("[data-name=fake] .warning", "is another one now");
+    page.click("[data-action=lookAgain]");
+    page.see_text("[data-name=fake] .path", "mcp-server.js none");
+    page.click("[data-name=fake] [data-action=approve]");
+    page.click("[data-action=yesApprove]");
+    page.see_text("[data-name=fake] .badge", "connected");
+    assert!(page.barriers().is_empty(), "{:?}", page.barriers());
+}
+
+#[test]
+fn a_call_of_an_mcp_tool_shows_its_server_and_arguments_and_they_are_changed_in_a_form() {
+    let model = Model::start(vec![
+        Rule::on_text("go").call("mcp__everything__echo", json!({"message": "<b>one</b>", "extra": {"n": 5}})).once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let site = Site::with(&model);
+    let everything = std::env::var("PORTCULLIS_TEST_EVERYTHING").expect("run ./check peers");
+    let node = std::env::var("PORTCULLIS_TEST_NODE").expect("run ./check peers");
+    let servers = json!({"mcpServers": {"everything": {"command": node, "args": [everything, "stdio"]}}});
+    fs::write(site.home.user().join(".claude.json"), servers.to_string()).unwrap();
+    let page = site.page(&[], DESKTOP);
+    site.go();
+    page.see_text(".prompt .mcp", "everything");
+    page.see_text(".prompt .arguments", "<b>one</b>");
+    page.see_text(".prompt .arguments .code", "\"n\": 5");
+    assert!(page.barriers().is_empty(), "{:?}", page.barriers());
+    page.click(".prompt summary >> text=More answers");
+    page.click("[data-action=edit]");
+    page.fill(".more label:has-text(\"extra\") textarea", "{");
+    page.click(".more [data-action=allow]");
+    page.see_text(".more .warning", "no valid JSON");
+    page.fill(".more label:has-text(\"extra\") textarea", "{}");
+    page.fill(".more label:has-text(\"message\") textarea", "two");
+    page.click(".more [data-action=allow]");
+    page.click("[data-action=yesAllow]");
+    model.wait_for_turn("Echo: two");
+}

@@ -19,7 +19,7 @@ use crate::session::gatekeeper::{
     CallKey, Capabilities, ClientFlags, DecidedBy, Decision, FinishedCall, GatekeeperAnswer, ToolRequest,
     WithoutDecision,
 };
-use crate::upstream::{CallFailure, PassedRequest, Upstreams};
+use crate::upstream::{CallFailure, PassedRequest, Upstreams, is_told_apart};
 
 /// A larger result is not passed on: no line of the client's may be longer.
 const LARGEST_RESULT: usize = 16 << 20;
@@ -86,7 +86,12 @@ impl ClientSession {
             folder: None,
             mode: None,
             suggestions: vec![suggestion(&tool.full)],
-            flags: ClientFlags { description: Some(tool.in_words()), ..ClientFlags::default() },
+            // A rule that may be meant for the tool of another server lets nothing pass.
+            flags: ClientFlags {
+                description: Some(tool.in_words()),
+                suppress_always: !is_told_apart(&tool.server, &tool.name),
+                ..ClientFlags::default()
+            },
             capabilities: CAPABILITIES,
             unreadable: None,
             remembered: self.remembered(tool),

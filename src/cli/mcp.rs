@@ -6,6 +6,8 @@ mod approve;
 mod call;
 mod change;
 pub(super) mod channels;
+mod forget;
+mod host;
 mod list;
 mod offers;
 mod serve;
@@ -71,6 +73,9 @@ enum McpCommand {
     /// Register it with a client in place of the servers: its tools are called server__tool. Rules name them
     /// mcp__server__tool, whichever client calls; what no rule allows or denies is asked for, as any other prompt.
     Serve(serve::McpServe),
+    /// Hold the MCP servers of clients over HTTP. The gate starts it for `/mcp`, and it ends with the gate
+    #[command(hide = true)]
+    Host(host::McpHost),
     /// Put servers of Claude Code behind the gateway: its entries start `mcp serve`, under the same names
     ///
     /// Tools keep their names, and every call is judged by rules or asked for. Only your own entries are changed, and
@@ -78,6 +83,8 @@ enum McpCommand {
     Adopt(adopt::Adopt),
     /// Put servers back that were adopted, as their entries were
     Release(adopt::Release),
+    /// Take back that tools are always allowed: the next call of each is asked for again
+    Forget(forget::Forget),
     /// Use a server again that was disabled in this project
     Enable(change::Named),
     /// Do not use a server in this project; Claude Code still does
@@ -92,9 +99,11 @@ impl Mcp {
             | McpCommand::Status(_)
             | McpCommand::Tools(_)
             | McpCommand::Resources(_)
-            | McpCommand::Prompts(_) => InsideAnAgent::Allowed,
+            | McpCommand::Prompts(_)
+            // Nothing is allowed by it that was not before.
+            | McpCommand::Forget(_) => InsideAnAgent::Allowed,
             // Every call is asked for, or allowed by a rule.
-            McpCommand::Serve(_) => InsideAnAgent::AsksPeople,
+            McpCommand::Serve(_) | McpCommand::Host(_) => InsideAnAgent::AsksPeople,
             McpCommand::Call(call) => refused_here(format!("call {} of the MCP server {}", call.tool, call.server)),
             McpCommand::Login(login) => refused_here(format!("sign in to the MCP server {}", login.name)),
             McpCommand::Logout(logout) => refused_here(format!("sign out of the MCP server {}", logout.name)),
@@ -113,7 +122,7 @@ impl Mcp {
     }
 
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
-        if !matches!(self.what, McpCommand::Serve(_)) {
+        if !matches!(self.what, McpCommand::Serve(_) | McpCommand::Host(_)) {
             log_as_notes();
         }
         match self.what {
@@ -124,6 +133,7 @@ impl Mcp {
             McpCommand::Prompts(offers) => offers.run(ListKind::Prompts).await,
             McpCommand::Call(call) => Box::pin(call.run()).await,
             McpCommand::Serve(serve) => serve.run().await,
+            McpCommand::Host(host) => host.run().await,
             McpCommand::Login(login) => login.run().await,
             McpCommand::Logout(logout) => logout.run(),
             McpCommand::Approve(approve) => approve.run(),
@@ -131,6 +141,7 @@ impl Mcp {
             McpCommand::Remove(remove) => remove.run(),
             McpCommand::Adopt(adopt) => adopt.run(),
             McpCommand::Release(release) => release.run(),
+            McpCommand::Forget(forget) => forget.run(),
             McpCommand::Enable(named) => named.switch(true),
             McpCommand::Disable(named) => named.switch(false),
         }
@@ -146,11 +157,16 @@ fn configuration() -> anyhow::Result<(ServerFiles, Configuration)> {
 
 /// The connections of this command, with all servers that may be used.
 async fn upstreams(configuration: &Configuration, tries: u32) -> anyhow::Result<Upstreams> {
-    let upstreams = Upstreams::new(std::env::current_dir()?, Timeouts::read(&variable), tries)
-        .with_tokens(AuthFolder::new(&paths()?.state_dir))
-        .guarded_by(std::env::current_exe()?);
+    let upstreams = new_upstreams(tries)?;
     upstreams.reconcile(configuration.upstreams()).await;
     Ok(upstreams)
+}
+
+/// The same without any server.
+fn new_upstreams(tries: u32) -> anyhow::Result<Upstreams> {
+    Ok(Upstreams::new(std::env::current_dir()?, Timeouts::read(&variable), tries)
+        .with_tokens(AuthFolder::new(&paths()?.state_dir))
+        .guarded_by(std::env::current_exe()?))
 }
 
 fn variable(name: &str) -> Option<String> {

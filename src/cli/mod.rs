@@ -180,7 +180,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             drop(writeln!(std::io::stderr(), "warning: {unknown}"));
         }
     }
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // A size of our own: a variable of a project's settings (RUST_MIN_STACK) must not keep threads from starting.
+    let runtime = tokio::runtime::Builder::new_current_thread().thread_stack_size(THREAD_STACK).enable_all().build()?;
     let code = runtime.block_on(async {
         inside::admit(cli.command.inside()).await?;
         match cli.command {
@@ -221,6 +222,9 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
     runtime.shutdown_background();
     code
 }
+
+/// The stack of a thread that waits for files or standard input.
+const THREAD_STACK: usize = 2 << 20;
 
 /// The name of a dev sender, which must not be taken for another's.
 fn dev_name(name: &str) -> Result<String, String> {

@@ -84,6 +84,11 @@ impl Paths {
         self.next_to_socket(&format!("-{session}{FRONT}"))
     }
 
+    /// Where the process listens that holds the MCP servers of clients over HTTP.
+    pub(crate) fn mcp_socket(&self) -> PathBuf {
+        self.next_to_socket("-mcp.sock")
+    }
+
     /// All such sockets that are there, and the id of the session each is for.
     pub(crate) fn front_sockets(&self) -> Vec<(PathBuf, String)> {
         let session = |name: &str| name.strip_suffix(FRONT).map(str::to_owned);

@@ -132,6 +132,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         accepts: Accepts::Bool,
     },
     Setting {
+        key: "mcp.sampling",
+        written: WrittenIn::File,
+        meaning: "whether MCP servers behind the gateway may use the model of the client that they serve (sampling); the client still decides about each use",
+        accepts: Accepts::Bool,
+    },
+    Setting {
         key: "notify.command",
         written: WrittenIn::File,
         meaning: "a program of yours, with its arguments, that is run when a prompt has waited, a session is over or a reply came; it gets a JSON object on standard input, no shell is used, and after 20 seconds it is killed",

@@ -39,6 +39,7 @@ pub(crate) struct Config {
     pub(crate) start: StartTable,
     pub(crate) hooks: HooksTable,
     pub(crate) notify: NotifyTable,
+    pub(crate) mcp: McpTable,
     pub(crate) limits: LimitsTable,
     /// Seconds by sender.
     pub(crate) coalesce: BTreeMap<String, u64>,
@@ -77,6 +78,14 @@ pub(crate) struct NotifyTable {
     pub(crate) command: Vec<String>,
     #[serde(rename = "after_seconds", with = "values::seconds")]
     pub(crate) after: Duration,
+}
+
+/// `[mcp]`: MCP servers behind the gateway.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct McpTable {
+    #[serde(deserialize_with = "values::switch")]
+    pub(crate) sampling: bool,
 }
 
 /// `[limits]`: how much the gate takes.
@@ -169,6 +178,7 @@ impl Default for Config {
             start: StartTable::default(),
             hooks: HooksTable::default(),
             notify: NotifyTable::default(),
+            mcp: McpTable::default(),
             limits: LimitsTable::default(),
             coalesce: BTreeMap::new(),
             projects: BTreeMap::new(),

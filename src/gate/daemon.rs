@@ -182,6 +182,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         mcp: super::mcp::looks(),
         notify_after: config.notify.after,
         push: push.clone(),
+        gateway: super::mcp_host::connect(paths.clone()),
         hooks: config.hooks.over_http.then(|| hooks::posted(link.clone(), config)),
         link,
     };
@@ -213,6 +214,7 @@ impl Gate {
         }
         // From here on clients find no socket and start a gate of their own, again and again until it gets the lock.
         drop(std::fs::remove_file(&paths.socket));
+        drop(std::fs::remove_file(paths.mcp_socket()));
         drop(hub_task.await);
         door.finish(Duration::from_secs(1)).await;
         drop(lock);

@@ -12,6 +12,7 @@ use crate::processes::{AgentAbove, Ancestry};
 
 /// A gate that hangs must not keep a person from their answer; what the system tells is looked at first.
 const GATE_TIMEOUT: Duration = Duration::from_secs(1);
+const A_DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// The agent that a process descends from, in words: as the system tells it, or as the gate knows its sessions. Whose
 /// ancestors cannot be told may descend from any, while there is one.
@@ -24,24 +25,43 @@ pub(crate) async fn agent_of(paths: &Paths, pid: u32) -> Option<String> {
         None => {}
     }
     let asked = sessions(paths).await;
-    let is_silent = asked.is_none();
-    let mut sessions = asked.unwrap_or_default();
-    sessions.retain(|session| session.state != "ended");
-    let is_above = |session: &&SessionView| session.pid.is_some_and(|pid| ancestry.above().contains(&pid));
+    // A gate that does not answer may have sessions. What an agent left behind outlives its session, and the gate as well.
+    let may_be_left = match &asked {
+        Asked::Silent => true,
+        Asked::NoGate => journal_is_of_today(paths),
+        Asked::Sessions(sessions) => !sessions.is_empty(),
+    };
+    let sessions = if let Asked::Sessions(sessions) = asked { sessions } else { vec![] };
+    let is_above = |session: &&SessionView| {
+        session.state != "ended" && session.pid.is_some_and(|pid| ancestry.above().contains(&pid))
+    };
     if let Some(session) = sessions.iter().find(is_above) {
         return Some(visible(&format!("session {}", session.label)));
     }
-    // A gate that does not answer may have sessions.
-    let gap = ancestry.gap().filter(|_| is_silent || !sessions.is_empty())?;
+    let gap = ancestry.gap().filter(|_| may_be_left)?;
     Some(format!("an agent, as far as can be told ({})", gap.in_words()))
 }
 
-/// The sessions of the gate that runs, none where none does; no answer where it gives none.
-async fn sessions(paths: &Paths) -> Option<Vec<SessionView>> {
+/// What the gate says of its sessions.
+enum Asked {
+    /// Also those that have ended, for as long as the gate knows them.
+    Sessions(Vec<SessionView>),
+    NoGate,
+    Silent,
+}
+
+/// Whether a gate wrote something down within a day: then there may have been a session.
+fn journal_is_of_today(paths: &Paths) -> bool {
+    let written = std::fs::metadata(&paths.journal).and_then(|file| file.modified()).ok();
+    written.is_some_and(|written| written.elapsed().is_ok_and(|ago| ago < A_DAY))
+}
+
+async fn sessions(paths: &Paths) -> Asked {
     if lock::holder(&paths.lock_file).is_none() {
-        return Some(vec![]);
+        return Asked::NoGate;
     }
     let gate = Client::new(paths);
-    let asking = gate.get("/api/v1/sessions");
-    tokio::time::timeout(GATE_TIMEOUT, asking).await.ok().and_then(Result::ok)
+    let asking = gate.get("/api/v1/sessions?all=true");
+    let told = tokio::time::timeout(GATE_TIMEOUT, asking).await.ok().and_then(Result::ok);
+    told.map_or(Asked::Silent, Asked::Sessions)
 }

@@ -11,12 +11,15 @@ pub(crate) mod inspect;
 pub(crate) mod lifetime;
 pub(crate) mod lock;
 mod mcp;
+mod mcp_host;
 mod notify;
 mod ports;
 mod push;
 pub(crate) mod reach;
 pub(crate) mod sessions;
 pub(crate) mod starting;
+
+pub(crate) use ports::bind_socket;
 
 pub(crate) use daemon::{Gate, GateOptions, Started, open, open_in_place};
 

@@ -50,7 +50,7 @@ fn port_problem(address: SocketAddr, error: &std::io::Error) -> String {
 }
 
 /// We hold the lock, so a socket that lies here belongs to a gate that is dead.
-pub(super) fn bind_socket(path: &Path) -> anyhow::Result<UnixListener> {
+pub(crate) fn bind_socket(path: &Path) -> anyhow::Result<UnixListener> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
             return Err(error).with_context(|| format!("removing the old socket {}", path.display()));

@@ -15,13 +15,19 @@ pub(crate) fn lineage(pid: u32) -> Vec<u32> {
     Ancestry::of(pid).line().to_vec()
 }
 
-/// Everything that descends from a process, as far as this system tells.
-pub(crate) fn descendants(pid: u32) -> Vec<u32> {
+/// Everything that descends from a process, as far as this system tells; but for gates and what descends from those: they
+/// serve others than whoever happened to start them.
+pub(crate) fn descendants_but_gates(pid: u32) -> Vec<u32> {
+    descendants(pid, is_gate)
+}
+
+fn descendants(pid: u32, is_left_out: impl Fn(u32) -> bool) -> Vec<u32> {
     let all = everyone();
     let mut found = vec![];
     let mut parents = vec![pid];
     while let Some(parent) = parents.pop() {
         let children: Vec<u32> = all.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child).collect();
+        let children: Vec<u32> = children.into_iter().filter(|child| !is_left_out(*child)).collect();
         parents.extend(&children);
         found.extend(children);
     }
@@ -47,8 +53,8 @@ fn everyone() -> Vec<(u32, u32)> {
     text.lines().filter_map(read).collect()
 }
 
-/// Whether a process is a gate of ours: it serves others than whoever happened to start it.
-pub(crate) fn is_gate(pid: u32) -> bool {
+/// Whether a process is a gate of ours.
+fn is_gate(pid: u32) -> bool {
     runs_our_command(pid, "serve")
 }
 
@@ -58,17 +64,21 @@ fn is_holder(pid: u32) -> bool {
 }
 
 fn runs_our_command(pid: u32, command: &str) -> bool {
-    let same = |pid: &str| fs::read_link(format!("/proc/{pid}/exe")).ok();
+    // Of a file that was replaced since the system says so behind its name: the program of either side may be the new one.
+    let named = |path: PathBuf| path.to_str().map(|name| name.trim_end_matches(" (deleted)").to_owned());
+    let same = |pid: &str| fs::read_link(format!("/proc/{pid}/exe")).ok().and_then(named);
     let is_ours = same(&pid.to_string()).is_some_and(|program| Some(program) == same("self"));
     is_ours && arguments_of(pid).is_some_and(|words| words.get(1).is_some_and(|word| word == command))
 }
 
 /// Whether an agent is driven by us: its parent is a guard of ours, which does nothing but hold it.
 pub(crate) fn is_driven(agent: u32) -> bool {
-    lineage(agent).get(1).copied().is_some_and(is_guard)
+    // A program of any other name for itself would switch the hooks off.
+    lineage(agent).get(1).copied().is_some_and(|parent| runs_our_command(parent, "__guard"))
 }
 
-/// Whether a process is a guard of ours, under which an agent runs.
+/// Whether a process says that it is a guard, under which an agent runs. Who asks takes more processes for inside, not
+/// fewer.
 pub(crate) fn is_guard(pid: u32) -> bool {
     arguments_of(pid).is_some_and(|words| words.get(1).is_some_and(|word| word == "__guard"))
 }
@@ -114,7 +124,7 @@ pub(crate) fn has_channel(agent: u32) -> bool {
         words.first().is_some_and(|word| word.ends_with("portcullis"))
             && words.get(1).is_some_and(|word| word == "channel")
     };
-    descendants(agent).into_iter().filter_map(arguments_of).any(is_channel)
+    descendants(agent, |_| false).into_iter().filter_map(arguments_of).any(is_channel)
 }
 
 /// Every Claude Code of this machine that works in the folder or below it; without a folder every one.

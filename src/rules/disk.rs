@@ -8,6 +8,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::config::Problem;
@@ -49,8 +50,10 @@ impl Stamp {
 /// The text of a file, or none where there is no file.
 pub(super) fn text_of(path: &Path) -> Result<Option<String>, Failure> {
     let doing = || format!("reading rules from {}", path.display());
-    let file = match File::open(path) {
-        Ok(file) => file,
+    // A pipe of that name must not make us wait.
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = match rustix::fs::open(path, flags, rustix::fs::Mode::empty()).map_err(io::Error::from) {
+        Ok(file) => File::from(file),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
             return Ok(None);
         }

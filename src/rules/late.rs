@@ -4,8 +4,9 @@ use portcullis_core::policy::{Decision, Judgement, MandatoryAsk, Mode, Reason, R
 
 const TOO_LONG: &str = "judging it by the rules takes too long";
 
-/// Asked for in every mode, and denied where nobody is asked. What the owner's rules alone said by then is kept.
-pub(crate) fn late(mode: Mode, by_trusted: Option<Judgement>) -> Judgement {
+/// Asked for in every mode, and denied where nobody is asked. What the owner's rules alone said by then is kept; without
+/// it as many people must allow it as any rule may want.
+pub(crate) fn late(mode: Mode, by_trusted: Option<Judgement>, quorum: Option<u32>) -> Judgement {
     let late = MandatoryAsk::Unreadable(TOO_LONG);
     let known = by_trusted.unwrap_or_else(|| Judgement {
         decision: Decision::Ask,
@@ -13,7 +14,7 @@ pub(crate) fn late(mode: Mode, by_trusted: Option<Judgement>) -> Judgement {
         why: late.to_string(),
         mandatory_asks: vec![],
         suppress_always: true,
-        quorum: None,
+        quorum,
         risk: Risk { level: RiskLevel::High, reasons: vec![Reason::Unclear] },
     });
     if known.decision == Decision::Deny {
@@ -47,11 +48,15 @@ mod tests {
 
     #[test]
     fn what_is_late_is_never_looser_than_what_the_owner_said() {
-        assert_eq!(late(Mode::BypassPermissions, by_trusted(Decision::Deny)), by_trusted(Decision::Deny).unwrap());
-        let asked = late(Mode::BypassPermissions, by_trusted(Decision::Ask));
+        assert_eq!(
+            late(Mode::BypassPermissions, by_trusted(Decision::Deny), None),
+            by_trusted(Decision::Deny).unwrap()
+        );
+        let asked = late(Mode::BypassPermissions, by_trusted(Decision::Ask), None);
         assert_eq!((asked.decision, asked.why.as_str(), asked.quorum), (Decision::Ask, "the owner says so", Some(2)));
-        let allowed = late(Mode::BypassPermissions, by_trusted(Decision::Allow));
+        let allowed = late(Mode::BypassPermissions, by_trusted(Decision::Allow), None);
         assert_eq!((allowed.decision, allowed.mandatory_asks.len()), (Decision::Ask, 1));
-        assert_eq!(late(Mode::DontAsk, by_trusted(Decision::Allow)).decision, Decision::Deny);
+        assert_eq!(late(Mode::Default, None, Some(2)).quorum, Some(2));
+        assert_eq!(late(Mode::DontAsk, by_trusted(Decision::Allow), None).decision, Decision::Deny);
     }
 }

@@ -23,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use portcullis_core::policy::{
     Call, Context, Decision, Judgement, Mode, Origin, OutsidePolicy, PreparedCall, Rule, RuleSet, RuleSource,
-    passes_outside_guard,
+    passes_outside_guard, plainly_denied,
 };
 
 pub(crate) use disk::project_root;
@@ -262,6 +262,13 @@ impl Rules {
     /// Follows the links of a call and decides it by the rules as of now.
     pub(crate) fn decide(&self, mode: Mode, around: &Context, call: Call) -> Judgement {
         judged(&self.snapshot(), mode, around, call)
+    }
+
+    /// What is known without work: the judgement on a line that plainly holds what a rule denies, and how many people a
+    /// rule may want to allow a call.
+    pub(crate) fn known_at_once(&self, around: &Context, call: &Call) -> (Option<Judgement>, Option<u32>) {
+        let set = self.snapshot();
+        (plainly_denied(&set, around, call), set.rules.iter().filter_map(|rule| rule.quorum).max())
     }
 
     /// The same in each of these modes, with one look at the disk.

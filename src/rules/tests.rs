@@ -496,3 +496,22 @@ fn where_there_is_too_much_to_look_at_somebody_is_asked() {
         assert_eq!(bypassing(line).decision, Decision::Allow, "{line}: {}", bypassing(line).why);
     }
 }
+
+/// A pipe that nobody writes to would make whoever opens it wait for ever.
+#[test]
+fn a_pipe_in_place_of_the_projects_file_is_a_problem_and_no_wait() {
+    let place = Place::new();
+    place.user_file("[[rule]]\ndeny = \"Bash(make *)\"\n");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        place.project.join(IN_PROJECT),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    let rules = place.rules();
+    assert_eq!(command(&rules, &place, "make all"), Decision::Deny);
+    assert_eq!(command(&rules, &place, "ls"), Decision::Ask, "what the project wants is not known");
+    assert!(rules.problem().is_some());
+}

@@ -2,12 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::Context as _;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::file::{Audience, UserFile, Wrote};
 use super::json::Node;
+use super::lock::ChangeLock;
 use crate::config::Paths;
+use crate::failure::Failure;
 
 /// One entry, as it was.
 #[derive(Clone, Debug, Serialize, Deserialize, PartialEq, Eq)]
@@ -35,15 +38,30 @@ impl AdoptedServers {
         Self(serde_json::from_str(&text).unwrap_or_default())
     }
 
-    pub(crate) fn write(&self, paths: &Paths) -> anyhow::Result<()> {
+    /// The same for whoever changes it. It is the only place where the entries are as they were: one that cannot be read is
+    /// not written anew.
+    pub(crate) fn read_to_change(paths: &Paths) -> anyhow::Result<Self> {
+        let place = Self::place(paths);
+        let text = match std::fs::read_to_string(&place) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            read => read.with_context(|| format!("reading the entries that were adopted from {}", place.display()))?,
+        };
+        let read = serde_json::from_str(&text).map(Self);
+        let hint = "it holds the entries of your servers as they were: mend it, or move it away once you have them";
+        Ok(read.map_err(|error| Failure::new(format!("{} cannot be read: {error}", place.display()), hint))?)
+    }
+
+    /// Changes the list, while nobody else does.
+    pub(crate) fn change(paths: &Paths, edit: impl FnOnce(&mut Vec<AdoptedServer>)) -> anyhow::Result<()> {
         paths.prepare()?;
-        let text = format!("{}\n", serde_json::to_string_pretty(&self.0)?);
-        for _ in 0..10 {
-            if UserFile::read(&Self::place(paths))?.write(&text, Audience::OwnerAlone)? == Wrote::Done {
-                return Ok(());
-            }
+        let _lock = ChangeLock::take(paths)?;
+        let Self(mut list) = Self::read_to_change(paths)?;
+        edit(&mut list);
+        let text = format!("{}\n", serde_json::to_string_pretty(&list)?);
+        match UserFile::read(&Self::place(paths))?.write(&text, Audience::OwnerAlone)? {
+            Wrote::Done => Ok(()),
+            Wrote::Overtaken => Err(super::target::overtaken(&Self::place(paths)).into()),
         }
-        Err(super::target::overtaken(&Self::place(paths)).into())
     }
 
     /// What an entry that starts the gateway for this server stands for.

@@ -45,11 +45,13 @@ pub(crate) struct PassedRequest<'a> {
     pub(crate) cancelled: Option<&'a CancellationToken>,
     /// The client can be asked for more by the result (2026-07-28).
     pub(crate) takes_input_required: bool,
+    /// What the client says of itself in just this request, for servers of 2026-07-28.
+    pub(crate) of_client: Map<String, Value>,
 }
 
 impl<'a> PassedRequest<'a> {
     /// A request that nobody watches.
     pub(crate) fn plain(method: &'a str, params: Map<String, Value>) -> Self {
-        Self { method, params, progress: None, cancelled: None, takes_input_required: false }
+        Self { method, params, progress: None, cancelled: None, takes_input_required: false, of_client: Map::new() }
     }
 }

@@ -12,7 +12,7 @@ use portcullis_wire::channel::{CHANNEL, PERMISSION};
 use rmcp::RoleClient;
 use rmcp::model::{
     CancelledNotification, CancelledNotificationParam, ClientNotification, ClientRequest, CustomNotification,
-    PaginatedRequestParams, ProtocolVersion, ServerResult,
+    MetaObject, PaginatedRequestParams, ProtocolVersion, RequestMetaObject, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt as _, Peer, PeerRequestOptions, RunningService,
@@ -247,6 +247,9 @@ impl ServerConnection {
         let peer = service.peer().clone();
         let about = about(&peer, begun.elapsed());
         let service = tokio::sync::Mutex::new(Some(service));
+        if peer.peer_info().is_some_and(|info| !info.protocol_version.has_initialize()) {
+            tokio::spawn(side.clone().hear_of_changes(peer.clone()));
+        }
         Ok(Self { serial: SERIAL.fetch_add(1, Ordering::Relaxed), peer, service, side, stderr, about })
     }
 
@@ -331,6 +334,9 @@ impl ServerConnection {
             None => PeerRequestOptions::with_timeout(times.whole),
         };
         options = options.with_max_total_timeout(times.whole);
+        if self.revision() == Revision::Discover && !passed.of_client.is_empty() {
+            options = options.with_meta(RequestMetaObject(MetaObject(passed.of_client.clone())));
+        }
         // It was waited for a connection meanwhile.
         if passed.cancelled.is_some_and(CancellationToken::is_cancelled) {
             return Err(CallFailure::TakenBack);

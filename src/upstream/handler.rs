@@ -9,9 +9,10 @@ use rmcp::ClientHandler;
 use rmcp::model::{
     ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomNotification, ElicitRequestParams,
     ElicitResult, ErrorCode, ErrorData, Implementation, ListRootsResult, LoggingMessageNotificationParam,
-    ProgressNotificationParam, ProgressToken, ProtocolVersion, ResourceUpdatedNotificationParam,
+    ProgressNotificationParam, ProgressToken, ProtocolVersion, ResourceUpdatedNotificationParam, ServerNotification,
+    SubscriptionFilter,
 };
-use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use rmcp::service::{NotificationContext, Peer, RequestContext, RoleClient};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -58,6 +59,24 @@ impl ClientSide {
     fn changed(&self, kind: ListKind) {
         self.changes[kind as usize].fetch_add(1, Ordering::AcqRel);
         self.tell(ServerSaid::Changed(kind));
+    }
+
+    /// Asks a server of 2026-07-28 to tell of changes, and hears of them until it ends. One that tells of none says no.
+    pub(super) async fn hear_of_changes(self, peer: Peer<RoleClient>) {
+        let wanted = SubscriptionFilter::builder().tools_list_changed().prompts_list_changed().resources_list_changed();
+        let mut subscription = match peer.listen(wanted.build()).await {
+            Ok(subscription) => subscription,
+            Err(error) => return tracing::debug!(%error, server = %self.server, "a server does not tell of changes"),
+        };
+        drop(peer);
+        while let Ok(Some(notification)) = subscription.next().await {
+            match notification {
+                ServerNotification::ToolListChangedNotification(_) => self.changed(ListKind::Tools),
+                ServerNotification::PromptListChangedNotification(_) => self.changed(ListKind::Prompts),
+                ServerNotification::ResourceListChangedNotification(_) => self.changed(ListKind::Resources),
+                _ => {}
+            }
+        }
     }
 
     /// Never waits: of what nobody takes, the rest is dropped.

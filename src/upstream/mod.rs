@@ -27,7 +27,7 @@ pub(crate) use channel::{ChannelSaid, FromChannel};
 pub(crate) use client::{ClientBehind, FromServer, PassedRequest, RefusedRequest, ServerSaid};
 pub(crate) use failure::CallFailure;
 pub(crate) use lists::ListKind;
-pub(crate) use names::{ToolName, names};
+pub(crate) use names::{ToolName, is_told_apart, names};
 pub(crate) use slot::UpstreamState;
 pub(crate) use timeouts::Timeouts;
 pub(crate) use upstreams::Upstreams;

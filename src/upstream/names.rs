@@ -45,6 +45,12 @@ fn joined(server: &str, tool: &str) -> String {
     format!("mcp__{}__{}", normalised(server), normalised(tool))
 }
 
+/// Whether the joined name can be of no other server and tool: a rule by that name means them, and nobody else.
+pub(crate) fn is_told_apart(server: &str, tool: &str) -> bool {
+    let ends_with_one = server.starts_with('_') || server.ends_with('_') || tool.starts_with('_');
+    normalised(server) == server && !server.contains("__") && !normalised(tool).contains("__") && !ends_with_one
+}
+
 /// Every letter that a name cannot have becomes an underscore.
 fn normalised(name: &str) -> String {
     let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '_' || letter == '-';
@@ -69,6 +75,15 @@ mod tests {
 
     fn full(tools: &[(&str, &str)]) -> Vec<String> {
         names(tools).into_iter().map(|name| name.full).collect()
+    }
+
+    #[test]
+    fn a_name_that_can_be_read_in_two_ways_is_known() {
+        assert!(is_told_apart("bank", "pay") && is_told_apart("my-db", "get_all"));
+        for (server, tool) in [("bank_", "pay"), ("bank__evil", "pay"), ("bank", "evil__pay"), ("bank", "_pay")] {
+            assert!(!is_told_apart(server, tool), "{server} {tool}");
+        }
+        assert!(!is_told_apart("ba nk", "pay") && !is_told_apart("ba.nk", "pay"));
     }
 
     #[test]

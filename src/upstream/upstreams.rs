@@ -86,6 +86,15 @@ impl Upstreams {
         Self { guard: Some(program), ..self }
     }
 
+    /// Takes over the first configuration.
+    pub(crate) fn begin(&self, upstreams: &[Upstream]) {
+        let slot = |upstream: &Upstream| {
+            let bearer = self.auth.as_ref().and_then(|auth| auth.bearer(upstream));
+            (upstream.name.clone(), Arc::new(Slot::new(upstream.clone(), bearer)))
+        };
+        *locked(&self.slots) = upstreams.iter().map(slot).collect();
+    }
+
     /// Hands on what channel servers say by themselves, in its order. One whose words are not taken is not read.
     pub(crate) fn heard_by(self, hears: mpsc::Sender<FromChannel>) -> Self {
         Self { hears: Some(hears), ..self }

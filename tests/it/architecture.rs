@@ -96,7 +96,7 @@ const DOORS: [(&str, &[&str]); 24] = [
 const HOMES: [(&str, &[&str]); 15] = [
     ("rmcp", &["src/agents/claude/channel", "src/agents/gateway", "src/agents/mcp_stdio", "src/upstream"]),
     ("axum", &["src/doors/http"]),
-    ("hyper", &["src/doors/http", "src/gate/client.rs", "src/push", "src/upstream"]),
+    ("hyper", &["src/agents/gateway", "src/doors/http", "src/gate/client.rs", "src/push", "src/upstream"]),
     ("hyper_rustls", &["src/push", "src/upstream/transport"]),
     ("tokio_tungstenite", &["src/upstream/transport"]),
     ("sse_stream", &["src/upstream/transport"]),

@@ -14,6 +14,9 @@ mod table;
 
 pub use table::{Operation, ROUTES};
 
+/// The header in which the gate tells the process that holds the MCP servers whose token a request has.
+pub const MCP_CLIENT: &str = "x-portcullis-client";
+
 /// One route: what it is for, who may use it, what it takes and answers, and how it may fail.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {

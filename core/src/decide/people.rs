@@ -1,6 +1,7 @@
 //! Who is let in: people, their tokens, and strangers who ask to be paired.
 
 use super::{Decided, answer, refuse};
+use crate::ask::{Ask, AskLife};
 use crate::connector::Identity;
 use crate::ids::{Moment, PairingCode, TokenId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic};
@@ -17,6 +18,17 @@ fn changed(record: Record) -> Decided {
     (vec![record], vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::People)])
 }
 
+/// The same, where a person may lose votes by it: who looks at those prompts is told.
+fn changed_with_votes(state: &State, name: &str, record: Record) -> Decided {
+    let (records, mut effects) = changed(record);
+    let has_voted = |ask: &&Ask| match state.ask(ask.id) {
+        Some((_, AskLife::Open { votes })) => votes.iter().any(|vote| vote.by == name),
+        _ => false,
+    };
+    effects.extend(state.open_asks().filter(has_voted).map(|ask| Effect::Publish(Topic::Ask(ask.id))));
+    (records, effects)
+}
+
 /// What keeps an actor from administering, if anything does.
 pub(super) fn may_not(by: &Actor) -> Option<Decided> {
     (!by.may(Right::Admin)).then(|| refuse(Refusal::NeedsRight(Right::Admin)))
@@ -30,7 +42,7 @@ pub(super) fn set_person(state: &State, by: &Actor, name: String, role: Role) ->
         None if !is_person_name(&name) => refuse(Refusal::BadName),
         None => refuse(Refusal::NoSuchPerson),
         Some(person) if person.role == role => answer(Answer::Done),
-        Some(_) => changed(Record::PersonSet { name, role, by: by.name.clone() }),
+        Some(_) => changed_with_votes(state, &name.clone(), Record::PersonSet { name, role, by: by.name.clone() }),
     }
 }
 
@@ -40,7 +52,7 @@ pub(super) fn remove_person(state: &State, by: &Actor, name: String) -> Decided 
     }
     match state.person(&name) {
         None => refuse(Refusal::NoSuchPerson),
-        Some(_) => changed(Record::PersonRemoved { name, by: by.name.clone() }),
+        Some(_) => changed_with_votes(state, &name.clone(), Record::PersonRemoved { name, by: by.name.clone() }),
     }
 }
 
@@ -107,12 +119,11 @@ pub(super) fn revoke_token(state: &State, by: &Actor, id: TokenId) -> Decided {
     }
     match state.token(id) {
         None => refuse(Refusal::NoSuchToken),
-        Some(token) => changed(Record::TokenRevoked {
-            token: id,
-            person: token.person.clone(),
-            by: by.name.clone(),
-            device: token.device.as_ref().map(|device| device.called.clone()),
-        }),
+        Some(token) => {
+            let device = token.device.as_ref().map(|device| device.called.clone());
+            let (person, by) = (token.person.clone(), by.name.clone());
+            changed_with_votes(state, &token.person, Record::TokenRevoked { token: id, person, by, device })
+        }
     }
 }
 

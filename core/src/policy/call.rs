@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
 
 use super::access::{Action, ReadLine};
-use super::path::{absolute, below, joined, lies_in};
+use super::path::{absolute, below, has_dots, joined, lies_in};
 use super::rule::{Pattern, RuleSet};
 
 /// One field of a tool's input. Rules look at the fields of the input itself, and inside them for names of files alone.
@@ -145,8 +145,16 @@ impl Call {
         if !self.lists.is_empty() {
             action = Action::of(&self, context);
         }
-        let targets = action.paths().into_iter().filter_map(|path| disk.follow(&path).map(|target| (path, target)));
-        self.targets.extend(targets);
+        let follow = |action: &Action| {
+            let paths = action.paths().into_iter();
+            paths.filter_map(|path| disk.follow(&path).map(|target| (path, target))).collect::<BTreeMap<_, _>>()
+        };
+        self.targets.extend(follow(&action));
+        // A folder above a link is known only now.
+        if self.targets.keys().any(|path| has_dots(path)) {
+            action = Action::of(&self, context);
+            self.targets.extend(follow(&action));
+        }
         (self, action)
     }
 

@@ -38,7 +38,10 @@ const CLEARED: [&str; 15] = [
 /// Whether every command, every word and every file of a line is known.
 pub(super) fn is_certain(plan: &Plan) -> bool {
     let suspects = &plan.with_texts;
-    let certainty = Certainty { suspects, prints_plainly: prints_plainly(&plan.script.commands) };
+    // What is read may be any text.
+    let reads = |command: &Found| command.words.first().is_some_and(|word| word.text == "read");
+    let prints_plainly = prints_plainly(&plan.script.commands) && !suspects.found.iter().any(reads);
+    let certainty = Certainty { suspects, prints_plainly };
     plan.script.is_readable()
         && plan.script.doubts.iter().all(|why| CLEARED.contains(why))
         && !suspects.is_unsure
@@ -82,8 +85,9 @@ impl Certainty<'_> {
                     && matches!(word.text.as_str(), "-e" | "-u" | "-x" | "-eu" | "-ex" | "-euo" | "-o" | "pipefail")
             }),
             "alias" | "bind" | "compgen" | "complete" | "declare" | "enable" | "eval" | "exec" | "fc" | "hash"
-            | "let" | "local" | "mapfile" | "popd" | "pushd" | "read" | "readarray" | "readonly" | "shopt" | "trap"
+            | "let" | "local" | "mapfile" | "popd" | "pushd" | "readarray" | "readonly" | "shopt" | "trap"
             | "typeset" | "unset" => false,
+            "read" => rest.iter().all(|word| word.is_literal && !word.text.contains('[')),
             // What it is given is neither a file nor run.
             _ if reading(&command.words) == Reading::Nothing && is_inert(&command.words) && !is_loop(first) => true,
             _ => (1..command.words.len()).all(|at| self.is_said(&command.words, at)) && takes_text(command),

@@ -8,10 +8,10 @@ use super::certain::is_certain;
 use super::decision::{Decision, Mode};
 use super::matching;
 use super::removal;
-use super::risk::{self, Risk};
+use super::risk::{self, Risk, RiskLevel};
 use super::rule::{Rule, RuleSet};
 use super::safety;
-use super::shell::ParseIssue;
+use super::shell::{ParseIssue, Script};
 
 /// What was decided, by what, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,6 +189,27 @@ pub fn applies(rule: &Rule, context: &Context, call: &Call) -> bool {
     plain && matches!(view.consent(&action), Ok(Some(_)))
 }
 
+/// The judgement on a line in which a command plainly stands that a rule denies: it takes no more than one reading of the
+/// line, however much it would cost to find out what else may be meant.
+pub fn plainly_denied(rules: &RuleSet, context: &Context, call: &Call) -> Option<Judgement> {
+    let line = call.text("command").filter(|_| call.runs_a_line())?;
+    let denies: Vec<&Rule> = rules.rules.iter().filter(|rule| rule.decision == Decision::Deny).collect();
+    if denies.is_empty() {
+        return None;
+    }
+    let script = Script::read(line);
+    let rule = denies.into_iter().find(|rule| matching::plainly(rule, call, &script, context))?;
+    Some(Judgement {
+        decision: Decision::Deny,
+        rule: Some(rule.clone()),
+        why: because(rule),
+        mandatory_asks: vec![],
+        suppress_always: true,
+        quorum: None,
+        risk: Risk { level: RiskLevel::High, reasons: vec![] },
+    })
+}
+
 pub(super) struct View<'a> {
     pub(super) rules: &'a RuleSet,
     pub(super) mode: Mode,
@@ -214,8 +235,8 @@ impl<'a> View<'a> {
         if !self.rules.rules.iter().any(|rule| rule.quorum.is_some()) {
             return None;
         }
-        let certain = self.matching(Decision::Ask, action).filter_map(|rule| rule.quorum).max();
-        certain.or_else(|| self.perhaps(action).filter_map(|(rule, _)| rule.quorum).max())
+        let certain = self.matching(Decision::Ask, action).filter_map(|rule| rule.quorum);
+        certain.chain(self.perhaps(action).filter_map(|(rule, _)| rule.quorum)).max()
     }
 
     /// What the rules say, or else the mode.

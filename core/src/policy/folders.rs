@@ -8,7 +8,7 @@ use super::command::name_of;
 use super::handing::{fills_names, marks};
 use super::implied::settings;
 use super::inert::started;
-use super::path::absolute;
+use super::path::{absolute, has_dots, with_dots};
 use super::printing::{Printed, names_printed, printed};
 use super::processes::without_proc;
 use super::shell::{ANY, ONE, STAR, ShellWord};
@@ -66,7 +66,12 @@ impl Folders {
             return false;
         }
         let seen = |folder: &String| seen_from(shape, folder, context);
-        let places: Vec<String> = self.all.iter().take(MOST + 1).filter_map(seen).collect();
+        let mut places: Vec<String> = self.all.iter().take(MOST + 1).filter_map(seen).collect();
+        // Where a shell finds nothing by the name without its dots, it goes where the links lead.
+        if has_dots(shape) && is_literal(shape) {
+            let dotted = self.all.iter().map(|folder| with_dots(shape, folder, context.home.as_deref()));
+            places.extend(dotted.filter_map(|path| call.target(&path).map(str::to_owned)));
+        }
         let mut is_known = true;
         for place in places {
             let made = match is_literal(&place) {

@@ -18,10 +18,12 @@ pub(super) fn written(words: &[ShellWord], suspects: &Suspects) -> Option<&'stat
     match name_of(&first.text) {
         "git" => written_by_git(rest, suspects),
         "npm" | "pnpm" | "yarn" => {
-            let mut words = rest.iter().filter(|word| !word.is_flag()).map(|word| word.text.as_str());
-            let (sub, what) = (words.next()?, words.next());
-            let sets = sub == "set" || matches!(sub, "config" | "c") && matches!(what, Some("set" | "edit"));
-            sets.then_some("~/.npmrc")
+            // Its commands may be shortened, and options with values may stand before them.
+            let words: Vec<&str> = rest.iter().filter(|word| !word.is_flag()).map(|word| word.text.as_str()).collect();
+            let is_config = |word: &str| word == "c" || word.len() > 2 && "config".starts_with(word);
+            let changes = |word: &str| matches!(word, "set" | "edit" | "delete" | "rm" | "del" | "fix");
+            let sets = words.windows(2).any(|pair| is_config(pair[0]) && changes(pair[1]));
+            (sets || words.first() == Some(&"set")).then_some("~/.npmrc")
         }
         "scalar" => {
             let sets = |word: &ShellWord| matches!(word.text.as_str(), "clone" | "register" | "reconfigure" | "run");

@@ -12,7 +12,7 @@ use super::path::{has_dots, joined};
 use super::perhaps::might_run;
 use super::reading::writes_by_an_option;
 use super::rule::{Origin, PRIMARY, Pattern, Rule, has_literal_server, is_parameter};
-use super::shell::ANY;
+use super::shell::{ANY, Script};
 use super::values::{in_words, is_literal};
 use super::web;
 
@@ -41,6 +41,17 @@ pub(crate) fn strictly(rule: &Rule, call: &Call, action: &Action, context: &Cont
         "WebFetch" => about_tool && web::strictly(specifier, call.text("url")),
         _ => about_tool && named(tool, specifier, call),
     }
+}
+
+/// Whether a deny rule is about a command as it stands in a line. What is more than that [`strictly`] finds.
+pub(crate) fn plainly(rule: &Rule, call: &Call, script: &Script, context: &Context) -> bool {
+    if rule.pattern.tool != "Bash" || !rule.is_for(context, true) || rule.is_never_consulted().is_some() {
+        return false;
+    }
+    let Some(specifier) = &rule.pattern.specifier else { return true };
+    let line = LinePattern::read(specifier);
+    has_parameter(call, specifier)
+        || script.commands.iter().any(|command| texts(&command.words).iter().any(|text| line.matches(text)))
 }
 
 /// Whether an allow rule lets the tool through, apart from files and shell lines.

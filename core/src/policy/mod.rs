@@ -60,6 +60,8 @@ mod named;
 mod options;
 mod origins;
 mod outside;
+#[cfg(test)]
+mod padding;
 mod path;
 mod perhaps;
 mod printing;
@@ -102,7 +104,7 @@ mod written;
 
 pub use call::{Call, Context, Disk, Given};
 pub use cover::covers;
-pub use decide::{Judgement, MandatoryAsk, PreparedCall, applies, decide};
+pub use decide::{Judgement, MandatoryAsk, PreparedCall, applies, decide, plainly_denied};
 pub use decision::{Decision, Mode, mode_in_words};
 pub use outside::{OWN_TOOLS, OutsidePolicy, outside_reason, passes_outside_guard};
 pub use path::absolute;

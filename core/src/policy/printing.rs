@@ -195,7 +195,9 @@ pub(super) fn names_printed(command: &Found, suspects: &Suspects) -> Vec<String>
     let Some((first, rest)) = words.split_first() else { return vec![] };
     let shapes = |words: Vec<&ShellWord>| {
         let shapes = words.into_iter().flat_map(|word| suspects.variables.spellings(word));
-        shapes.flat_map(|shape| shape.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect::<Vec<_>>()
+        shapes
+            .flat_map(|shape| with_blanks(&shape).split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+            .collect::<Vec<_>>()
     };
     let operands = || rest.iter().filter(|word| !word.is_flag()).collect::<Vec<_>>();
     let has = |letter: char| rest.iter().any(|word| word.is_flag() && word.text.contains(letter));
@@ -251,6 +253,10 @@ impl PrintedNames {
         let words = started(&filter.words);
         let Some((first, rest)) = words.split_first() else { return self };
         let passes = match name_of(&first.text) {
+            // It may cut a name.
+            "head" | "tail" if rest.iter().any(|word| cuts_letters(&word.text)) => self == Self::None,
+            // It may join two.
+            "tr" if self == Self::Words && rest.iter().any(ShellWord::is_flag) => false,
             "grep" | "egrep" | "fgrep" | "rg" | "head" | "tail" | "sort" | "uniq" | "tee" | "cat" | "wc" | "tac"
             | "read" | "while" | "shuf" | "less" | "more" => true,
             // A part of a name that is there is no other one that is there, in all likelihood.
@@ -281,6 +287,18 @@ impl PrintedNames {
             (false, _) => Self::Unknown,
         }
     }
+}
+
+/// Whether an option of `head` or `tail` counts letters, and not lines: `-c4`, `-4c`, `+3c`.
+fn cuts_letters(word: &str) -> bool {
+    word.starts_with("--b") || word.starts_with(['-', '+']) && !word.starts_with("--") && word.contains('c')
+}
+
+/// A text with blanks in the place of what printf and `echo -e` make them of.
+pub(super) fn with_blanks(text: &str) -> String {
+    ["\\n", "\\t", "\\r", "\\v", "\\f", "\\0", "\\a", "\\b", "\\c"]
+        .iter()
+        .fold(text.to_owned(), |text, it| text.replace(it, " "))
 }
 
 /// What stands between names: `tr ',' '\\n'`.

@@ -171,6 +171,16 @@ proptest! {
     }
 
     #[test]
+    fn what_is_plainly_denied_is_denied(
+        rules in prop::collection::vec(any_rule(), 1..6), call in any_call(), mode in any_mode(),
+    ) {
+        let rules = RuleSet { rules };
+        if plainly_denied(&rules, &Context::of("/home/dev/project", None), &call).is_some() {
+            prop_assert_eq!(ruling(mode, &rules, call).decision, Decision::Deny);
+        }
+    }
+
+    #[test]
     fn no_allow_rule_undoes_a_deny_rule_or_an_ask_rule(
         before in prop::collection::vec(any_rule(), 0..6), one in any_rule(), call in any_call(), mode in any_mode(),
     ) {

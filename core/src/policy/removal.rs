@@ -227,6 +227,10 @@ impl RemovalView<'_> {
         if word.pieces.windows(2).any(|pair| cuts_place(&pair[0]) && goes_on(&pair[1])) {
             return true;
         }
+        // Above what a command prints everything may lie.
+        if word.pieces.iter().any(is_made) && has_dots(&word.text) {
+            return true;
+        }
         self.suspects.variables.shapes(word).iter().any(|shape| self.is_critical_shape(shape, word, from))
     }
 

@@ -1,6 +1,7 @@
 //! What `read`, `mapfile` and `readarray` make of texts that stand in the line.
 
 use super::command::name_of;
+use super::printing::with_blanks;
 use super::shell::{ANY, ShellWord, Way};
 use super::suspects::Found;
 use super::values::{MOST, Variables};
@@ -92,7 +93,8 @@ pub(super) fn texts_to_read(found: &[Found]) -> Vec<String> {
         |command: &&Found| command.words.first().is_some_and(|word| matches!(name_of(&word.text), "echo" | "printf"));
     let printed = found.iter().filter(prints).flat_map(|command| {
         let words: Vec<String> = command.words[1..].iter().map(ShellWord::script).collect();
-        [vec![words.join(" ")], words].concat()
+        let parted: Vec<String> = words.iter().map(|word| with_blanks(word).replace(' ', "\n")).collect();
+        [vec![words.join(" ")], words, parted].concat()
     });
     // As it is written, with what stands there in the place of a name that is not set.
     let redirects = found.iter().flat_map(|command| &command.redirects);

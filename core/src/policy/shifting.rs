@@ -4,7 +4,7 @@ use super::command::{is_shell, name_of};
 use super::folders::{changes_folder, targets};
 use super::linking::goes_above;
 use super::reading::{Descent, descent};
-use super::shell::{Piece, ShellWord, Way, assignment};
+use super::shell::{Piece, Redirect, ShellWord, Way, assignment};
 use super::shell_options::changes_reading;
 use super::starts::starts;
 use super::suspects::Found;
@@ -82,6 +82,10 @@ pub(super) fn shifts(found: &[Found]) -> Option<&'static str> {
             || command.assignments.iter().any(|(name, _)| name.ends_with("_PATHSPECS"))
         {
             Some("git takes names in another way")
+        } else if starts().any(|start| cuts_names(&command.words[start..]))
+            || name == "read" && joins_lines(command, found)
+        {
+            Some("it takes names apart in a way of its own")
         } else if names_an_option(command) {
             Some("it makes a file whose name is an option, which a pattern may find")
         } else if is_set || declares || references || sets_options || gives_home {
@@ -152,10 +156,42 @@ fn enters_descriptor(words: &[ShellWord]) -> bool {
 /// The streams of a process by name: each may be a folder that the line opens.
 const STREAMS: [&str; 3] = ["/dev/stdin", "/dev/stdout", "/dev/stderr"];
 
+/// Whether `xargs` parts names at a letter, or is told in a way that is not followed what it puts them in the place of.
+fn cuts_names(words: &[ShellWord]) -> bool {
+    let Some((first, rest)) = words.split_first() else { return false };
+    let is_plain = |mark: &str| matches!(mark, "\\n" | "\n" | "\\0" | "\\t" | "\t" | " " | "," | ":" | ";" | "=" | "");
+    let parts = rest.iter().enumerate().any(|(at, word)| {
+        let value = match word.text.strip_prefix("--d").and_then(|long| long.split_once('=')) {
+            Some((_, value)) => Some(value),
+            None if word.text.starts_with("--d") || word.text == "-d" => {
+                rest.get(at + 1).map(|next| next.text.as_str())
+            }
+            None => word.text.strip_prefix("-d"),
+        };
+        value.is_some_and(|mark| !is_plain(mark))
+    });
+    let puts = |text: &str| {
+        text.starts_with("-i") && text.len() > 2
+            || text.starts_with("--r") && text.contains('=') && !text.starts_with("--replace=")
+    };
+    name_of(&first.text) == "xargs" && (parts || rest.iter().any(|word| puts(&word.text)))
+}
+
+/// Whether `read` joins lines at a backslash, and one stands at the end of a line.
+fn joins_lines(command: &Found, found: &[Found]) -> bool {
+    let is_raw = command.words.iter().any(|word| word.is_flag() && word.text.contains('r'));
+    let has_one = |text: &str| text.contains("\\\n") || text.contains("\\\\");
+    let texts = found.iter().flat_map(|one| one.words.iter().map(|word| &word.text).chain(&one.given));
+    let given = found.iter().flat_map(|one| one.redirects.iter().filter_map(Redirect::given));
+    !is_raw && (texts.into_iter().any(|text| has_one(text)) || given.into_iter().any(|text| has_one(&text)))
+}
+
 /// Whether `..` stands behind a pattern: above what that finds, nobody can tell here.
 fn climbs_from_pattern(word: &ShellWord) -> bool {
-    let behind = word.pieces.iter().skip_while(|piece| !matches!(piece, Piece::Glob(_)));
-    behind.into_iter().any(|piece| matches!(piece, Piece::Text(text) if text.split('/').any(|part| part == "..")))
+    let has_pattern = word.pieces.iter().any(|piece| matches!(piece, Piece::Glob(_)));
+    // Before it as well, where it is behind the name of something that may be a link.
+    let mut parts = word.text.split('/').skip_while(|part| matches!(*part, "" | "." | ".."));
+    has_pattern && parts.any(|part| part == "..")
 }
 
 fn through_descriptor(text: &str) -> bool {

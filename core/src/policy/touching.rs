@@ -24,7 +24,7 @@ use super::skipping::PassedOver;
 use super::sought::own_patterns;
 use super::starts::starts;
 use super::suspects::{Found, Suspects};
-use super::unknown_names::{begins_anew, has_escaped_names};
+use super::unknown_names::{begins_anew, has_escaped_names, has_octal_name};
 use super::values::{fills_outside_quotes, is_literal};
 
 /// A file that a line may have to do with.
@@ -195,13 +195,15 @@ impl Toucher<'_> {
             let shapes = given.flat_map(|redirect| self.suspects.variables.spellings(&redirect.target));
             shapes.collect::<Vec<_>>().iter().for_each(|shape| self.text(shape, &touch));
         }
+        let texts =
+            self.suspects.found.iter().flat_map(|one| one.given.iter().chain(one.words.iter().map(|word| &word.text)));
+        // git takes names in quotes, in which numbers stand for letters, from its input.
+        let is_git = name_of(&first.text) == "git" && kind != Reading::Nothing;
+        if is_git && texts.clone().any(|text| has_octal_name(text)) {
+            self.touched.insert(Touch { path: ANY.to_string(), may_change: true, ..touch.clone() });
+        }
         if let Some(taker) = taker(&command.words) {
-            let texts = self
-                .suspects
-                .found
-                .iter()
-                .flat_map(|one| one.given.iter().chain(one.words.iter().map(|word| &word.text)));
-            if taker.is_patch && texts.into_iter().any(|text| has_escaped_names(text)) {
+            if taker.is_patch && texts.clone().any(|text| has_escaped_names(text)) {
                 self.touched.insert(Touch { path: ANY.to_string(), may_change: true, ..touch.clone() });
             }
             let touch = Touch { may_change: taker.does == Reading::Perhaps, ..touch.clone() };

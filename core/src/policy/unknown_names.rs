@@ -12,7 +12,7 @@ use super::implied::{in_environment, written};
 use super::inert::started;
 use super::languages::meaning;
 use super::path::absolute;
-use super::printing::names_printed;
+use super::printing::{names_printed, with_blanks};
 use super::reading::{Descent, Reading};
 use super::shell::{ANY, Piece, ShellWord, Way};
 use super::starts::starts;
@@ -112,14 +112,17 @@ impl Toucher<'_> {
     /// All that is a word of its own in a text that something takes for names.
     pub(super) fn tokens(&mut self, text: &str, touch: &Touch) {
         let touch = Touch { is_word: false, descent: Descent::No, ..touch.clone() };
-        for token in text.split(|c: char| c.is_whitespace() || matches!(c, '\\' | '\0' | '\'' | '"')).take(MOST) {
+        // What printf and echo make a blank of parts names, and is no letter of one.
+        let parted = with_blanks(text);
+        let is_end = |c: char| c.is_whitespace() || matches!(c, '\\' | '\0' | '\'' | '"');
+        for token in text.split(is_end).chain(parted.split(is_end)).take(MOST) {
             names_in(token).iter().filter(|name| !name.is_empty()).for_each(|name| self.name(name, &touch));
         }
     }
 
     /// The names in a text that something may run or take for words.
     pub(super) fn text(&mut self, text: &str, touch: &Touch) {
-        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~' | '+' | '@' | '%');
+        let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~' | '+' | '@' | '%' | ANY);
         let touch = Touch { is_word: false, descent: Descent::No, ..touch.clone() };
         for name in text.split(|c| !is_path(c)).filter(|name| name.contains(['.', '/', '~'])) {
             self.name(name, &touch);
@@ -242,6 +245,12 @@ fn parts_of_names(suspects: &Suspects) -> Vec<(usize, String)> {
 /// Whether a patch names a file in quotes, in which numbers may stand for letters.
 pub(super) fn has_escaped_names(text: &str) -> bool {
     text.contains('"') && text.split(['\n', '\'']).any(|line| is_escaped(line.trim_start()))
+}
+
+/// Whether a text in double quotes has a letter as `\\145`.
+pub(super) fn has_octal_name(text: &str) -> bool {
+    let is_octal = |behind: &str| behind.len() >= 3 && behind.chars().take(3).all(|c| ('0'..='7').contains(&c));
+    text.contains('"') && text.split('\\').skip(1).any(is_octal)
 }
 
 fn is_escaped(line: &str) -> bool {

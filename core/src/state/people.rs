@@ -2,16 +2,23 @@
 
 use super::State;
 use super::apply::note_miss;
+use crate::ask::AskLife;
 use crate::connector::Identity;
 use crate::ids::Moment;
-use crate::people::{OWNER, Person, Rights, Role, Token, TokenScope};
+use crate::people::{OWNER, Person, Right, Rights, Role, Token, TokenScope};
 use crate::record::Record;
 
 impl State {
     pub(super) fn apply_people(&mut self, at: Moment, record: &Record) {
         match record {
-            Record::PersonSet { name, role, .. } => self.set_person(name, *role, at),
+            Record::PersonSet { name, role, .. } => {
+                self.set_person(name, *role, at);
+                if !role.rights().has(Right::Review) {
+                    self.forget_votes(name);
+                }
+            }
             Record::PersonRemoved { name, .. } => {
+                self.forget_votes(name);
                 self.people.remove(name);
                 self.tokens.retain(|_, token| token.person != *name);
                 let tokens = &self.tokens;
@@ -24,7 +31,9 @@ impl State {
                 self.tokens.insert(token.id, token.clone());
             }
             Record::TokenRevoked { token, .. } => {
-                self.tokens.remove(token);
+                if let Some(revoked) = self.tokens.remove(token) {
+                    self.forget_votes(&revoked.person);
+                }
                 self.token_roles.remove(token);
             }
             Record::PairingAsked { pairing } => {
@@ -57,6 +66,15 @@ impl State {
         match token.scope {
             TokenScope::Everything => role.rights().and(given),
             TokenScope::Labels(_) => role.rights().and(given).and(made_as.rights()),
+        }
+    }
+
+    /// Where several must agree, the yes of someone who was shown out is none. Who may still review says it again.
+    fn forget_votes(&mut self, name: &str) {
+        for id in &self.open_asks {
+            if let Some((_, AskLife::Open { votes })) = self.asks.get_mut(id) {
+                votes.retain(|vote| vote.by != name);
+            }
         }
     }
 

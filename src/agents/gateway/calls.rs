@@ -1,8 +1,10 @@
 //! A call of a client: judged, perhaps asked about, then made once.
 
 use std::io;
+use std::sync::Arc;
 
-use portcullis_core::{CallOutcome, Source};
+use futures_util::future::BoxFuture;
+use portcullis_core::{CallOutcome, Scope, Source};
 use portcullis_wire::permission::GATEWAY;
 use portcullis_wire::preview::preview;
 use serde_json::{Map, Value, json};
@@ -10,11 +12,14 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::catalog::ListedTool;
+use super::late::{PendingAnswer, SameCall};
+use super::leaving::StoppedWaiting;
 use super::session::ClientSession;
 use crate::session::gatekeeper::{
-    CallKey, Capabilities, ClientFlags, Decision, FinishedCall, GatekeeperAnswer, ToolRequest, WithoutDecision,
+    CallKey, Capabilities, ClientFlags, DecidedBy, Decision, FinishedCall, GatekeeperAnswer, ToolRequest,
+    WithoutDecision,
 };
-use crate::upstream::{CallFailure, PassedRequest, Upstreams};
+use crate::upstream::{CallFailure, PassedRequest, Upstreams, is_told_apart};
 
 /// A larger result is not passed on: no line of the client's may be longer.
 const LARGEST_RESULT: usize = 16 << 20;
@@ -44,6 +49,12 @@ pub(super) struct WantedCall<'a> {
     pub(super) progress: mpsc::Sender<Value>,
     /// The client no longer wants it, or left.
     pub(super) cancelled: &'a CancellationToken,
+    /// Ends when the client no longer waits for it.
+    pub(super) stopped_waiting: BoxFuture<'a, StoppedWaiting>,
+    /// The client can be asked for more by the result (2026-07-28).
+    pub(super) takes_input_required: bool,
+    /// What the client says of itself in just this request.
+    pub(super) of_client: Map<String, Value>,
 }
 
 /// How a call ended for the client.
@@ -62,9 +73,11 @@ impl CallEnd {
 
 impl ClientSession {
     /// Makes the call if it may be made. Returns at once when the client no longer wants it.
-    pub(super) async fn call(&self, upstreams: &Upstreams, wanted: WantedCall<'_>) -> CallEnd {
-        let WantedCall { tool, mut params, id, progress, cancelled } = wanted;
+    pub(super) async fn call(self: &Arc<Self>, upstreams: &Upstreams, wanted: WantedCall<'_>) -> CallEnd {
+        let WantedCall { tool, mut params, id, progress, cancelled, stopped_waiting, takes_input_required, of_client } =
+            wanted;
         let arguments = params.remove("arguments").unwrap_or_else(|| json!({}));
+        let same = SameCall { tool: tool.full.clone(), identity: tool.identity(), arguments: arguments.clone() };
         let mut request = ToolRequest {
             tool: tool.full.clone(),
             input: arguments,
@@ -73,13 +86,22 @@ impl ClientSession {
             folder: None,
             mode: None,
             suggestions: vec![suggestion(&tool.full)],
-            flags: ClientFlags { description: Some(tool.in_words()), ..ClientFlags::default() },
+            // A rule that may be meant for the tool of another server lets nothing pass.
+            flags: ClientFlags {
+                description: Some(tool.in_words()),
+                suppress_always: !is_told_apart(&tool.server, &tool.name),
+                ..ClientFlags::default()
+            },
             capabilities: CAPABILITIES,
             unreadable: None,
             remembered: self.remembered(tool),
         };
-        let answer = self.gatekeeper.asked(request.clone(), cancelled).await;
-        let GatekeeperAnswer { decision, verdict } = answer;
+        let Some(GatekeeperAnswer { decision, verdict }) = self.decide(&same, &request, stopped_waiting).await else {
+            return CallEnd::tool_error(
+                "The call was not made: you no longer waited for it. If it is allowed within five minutes, the same call \
+                 made again goes through.",
+            );
+        };
         if let Some(ask) = verdict {
             self.handle().wrote(&[], None, &[ask]);
             self.handle().confirm().await;
@@ -106,12 +128,55 @@ impl ClientSession {
             params,
             progress: Some(progress),
             cancelled: Some(cancelled),
-            takes_input_required: false,
+            takes_input_required,
+            of_client,
         };
         let called = upstreams.request(&tool.server, &passed).await;
+        if called.as_ref().is_ok_and(|result| result["resultType"] == "input_required") {
+            // The client makes it again, with what was asked for: it is the same call.
+            let input = Some(request.input.clone());
+            let decision = Decision::Allow { input, remember: vec![], scope: Scope::Once, by: DecidedBy::Person };
+            self.late.keep(same, PendingAnswer::known(decision.into()));
+        }
         let has_failed = called.as_ref().map_or(true, |result| result["isError"] == true);
         self.finished(&request, if has_failed { CallOutcome::Failed } else { CallOutcome::Ran });
         end_of(called, tool)
+    }
+
+    /// What is decided about a call, now or when the same was called before. None when the client no longer waits.
+    async fn decide(
+        self: &Arc<Self>,
+        same: &SameCall,
+        request: &ToolRequest,
+        stopped_waiting: BoxFuture<'_, StoppedWaiting>,
+    ) -> Option<GatekeeperAnswer> {
+        let late = self.late.take(same);
+        if late.is_some()
+            && let Some(denied) = self.gatekeeper.refused_meanwhile(request).await
+        {
+            return Some(denied.into());
+        }
+        let mut pending = late.unwrap_or_else(|| {
+            let (session, request) = (Arc::clone(self), request.clone());
+            PendingAnswer::begin(|withdrawn| async move { session.gatekeeper.asked(request, &withdrawn).await })
+        });
+        let how = tokio::select! {
+            // What comes when nobody waits any more is for the next call.
+            biased;
+            how = stopped_waiting => how,
+            answer = &mut pending.answer => return answer.ok(),
+        };
+        match how {
+            StoppedWaiting::GaveUp => {
+                tracing::info!(
+                    tool = request.tool,
+                    "a client no longer waits; an answer counts for its next such call"
+                );
+                self.late.keep(same.clone(), pending);
+            }
+            StoppedWaiting::TookBack => pending.withdraw().await,
+        }
+        None
     }
 
     fn finished(&self, request: &ToolRequest, outcome: CallOutcome) {

@@ -45,6 +45,11 @@ impl ListedTool {
         serde_json::json!([self.server, self.server_hash, self.name, described]).to_string()
     }
 
+    /// The server's own words for it.
+    pub(super) fn about(&self) -> &str {
+        self.described.get("description").and_then(Value::as_str).unwrap_or_default()
+    }
+
     /// What people are told of it. What the server claims is marked as such: it decides nothing.
     pub(super) fn in_words(&self) -> String {
         let hint = |name: &str| self.described.get("annotations").and_then(|hints| hints.get(name)?.as_bool());
@@ -96,10 +101,11 @@ impl Listed {
     /// Asks all servers at once. `late` is told when one answers that was not waited for.
     pub(super) async fn read(gateway: &Gateway, kind: ListKind, late: &Late) -> Self {
         let wait = fixed::wait("MCP_LIST", LIST_WAIT);
-        let asked: Vec<_> = gateway.servers.iter().map(|server| ask(gateway, server, kind, wait, late)).collect();
+        let servers = gateway.servers.names();
+        let asked: Vec<_> = servers.iter().map(|server| ask(gateway, server, kind, wait, late)).collect();
         let answers = futures_util::future::join_all(asked).await;
         let mut listed = Self::default();
-        for (server, answer) in gateway.servers.iter().zip(answers) {
+        for (server, answer) in servers.iter().zip(answers) {
             match answer {
                 Ok(items) => listed.items.extend(items.iter().map(|item| (server.clone(), item.clone()))),
                 Err(why) => drop(listed.unavailable.insert(server.clone(), why)),
@@ -120,7 +126,8 @@ pub(super) fn name_of(item: &Value) -> &str {
 pub(super) fn shown_names(gateway: &Gateway, items: &[(String, Value)]) -> Vec<(String, String)> {
     let pairs: Vec<(&str, &str)> = items.iter().map(|(server, item)| (server.as_str(), name_of(item))).collect();
     let shown = |((_, name), full): (&(&str, &str), ToolName)| {
-        let shown = if gateway.is_bare { (*name).to_owned() } else { without_prefix(&full.full).to_owned() };
+        let shown =
+            if gateway.offer.server.is_some() { (*name).to_owned() } else { without_prefix(&full.full).to_owned() };
         (full.full, shown)
     };
     pairs.iter().zip(names(&pairs)).map(shown).collect()

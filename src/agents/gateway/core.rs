@@ -1,19 +1,26 @@
 //! What is known of one client: its session, the tools that it was shown, and what it has under way.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use portcullis_core::Goodbye;
+use portcullis_wire::channel::TOOL_USE_ID;
 use rmcp::RoleServer;
+use rmcp::model::ErrorData;
 use rmcp::service::{Peer, RequestContext};
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use super::Gateway;
+use super::calls::{CallEnd, WantedCall};
 use super::catalog::{Catalog, Late, ListedTool};
+use super::leaving::CancelReasons;
+use super::passing::{is_stateless, of_client, only_for_servers, with_meta};
 use super::relay::{ClientCalls, MOST_SAID, changed};
 use super::session::ClientSession;
 use crate::locks::locked;
-use crate::upstream::{ClientBehind, ListKind};
+use crate::upstream::{ClientBehind, ListKind, Upstreams};
 
 pub(super) struct GatewayCore {
     pub(super) gateway: Gateway,
@@ -26,6 +33,7 @@ pub(super) struct GatewayCore {
     lists: Mutex<Option<mpsc::Receiver<ListKind>>>,
     pub(super) under_way: ClientCalls,
     calls: AtomicU64,
+    is_closed: AtomicBool,
 }
 
 impl GatewayCore {
@@ -39,6 +47,7 @@ impl GatewayCore {
             lists: Mutex::new(Some(lists)),
             under_way: ClientCalls::default(),
             calls: AtomicU64::new(0),
+            is_closed: AtomicBool::new(false),
         }
     }
 
@@ -47,11 +56,9 @@ impl GatewayCore {
         let attach = || {
             let (said, from_servers) = mpsc::channel(MOST_SAID);
             let mut capabilities = serde_json::to_value(context.client_capabilities()).unwrap_or_default();
-            if let Some(capabilities) = capabilities.as_object_mut() {
-                // Nobody lends their model to a server unasked. What is experimental is between the client and us.
-                capabilities.retain(|name, _| matches!(name.as_str(), "elicitation" | "roots"));
-            }
+            only_for_servers(&mut capabilities, self.gateway.lends_model);
             self.gateway.upstreams.serve(ClientBehind { capabilities, said });
+            self.gateway.servers.follow(&self.gateway.upstreams, &self.late);
             tokio::spawn(self.under_way.clone().relay(context.peer.clone(), from_servers));
             ClientSession::start((self.gateway.attach)(client))
         };
@@ -66,11 +73,12 @@ impl GatewayCore {
     /// Tells the client when a list has come that it was not given.
     pub(super) fn tell_changes(&self, peer: Peer<RoleServer>) {
         let Some(mut lists) = locked(&self.lists).take() else { return };
+        let under_way = self.under_way.clone();
         tokio::spawn(async move {
             while let Some(kind) = lists.recv().await {
-                if changed(&peer, kind).await.is_err() {
-                    return;
-                }
+                under_way.told_of_change(kind);
+                // A client without a session hears of it on its stream of changes.
+                drop(changed(&peer, kind).await);
             }
         });
     }
@@ -97,8 +105,9 @@ impl GatewayCore {
         }
         let catalog = self.read_catalog().await;
         catalog.find(shown).ok_or_else(|| {
-            let of_server =
-                |(server, _): &(&String, &String)| self.gateway.is_bare || shown.starts_with(server.as_str());
+            let of_server = |(server, _): &(&String, &String)| {
+                self.gateway.offer.server.is_some() || shown.starts_with(server.as_str())
+            };
             match catalog.unavailable.iter().find(of_server) {
                 Some((server, why)) => format!("the MCP server {server} is unavailable: {why}"),
                 None => format!("unknown tool: {shown}"),
@@ -106,11 +115,64 @@ impl GatewayCore {
         })
     }
 
+    /// The tools that no rule denies, and the servers that could not be asked.
+    pub(super) async fn offered(&self, session: &ClientSession) -> (Vec<Arc<ListedTool>>, BTreeMap<String, String>) {
+        let catalog = self.read_catalog().await;
+        let names = catalog.tools.iter().map(|tool| tool.full.clone()).collect();
+        let denied = session.gatekeeper.denied_tools(names).await;
+        let offered = catalog.tools.iter().zip(denied).filter(|(_, is_denied)| !is_denied);
+        (offered.map(|(tool, _)| Arc::clone(tool)).collect(), catalog.unavailable.clone())
+    }
+
+    /// Calls the tool that the client calls so, if that may be done.
+    pub(super) async fn call(
+        &self,
+        session: &Arc<ClientSession>,
+        shown: &str,
+        params: Map<String, Value>,
+        (context, reasons): (&RequestContext<RoleServer>, &CancelReasons),
+    ) -> Result<CallEnd, ErrorData> {
+        let tool = self.find(shown).await.map_err(|why| ErrorData::invalid_params(why, None))?;
+        let named = context.meta.get(TOOL_USE_ID).and_then(Value::as_str).map(str::to_owned);
+        let (progress, reports) = mpsc::channel(MOST_SAID);
+        let wanted = WantedCall {
+            tool: &tool,
+            id: named.unwrap_or_else(|| self.next_call()),
+            params: with_meta(params, context),
+            progress,
+            cancelled: &context.ct,
+            stopped_waiting: Box::pin(reasons.stopped_waiting(context)),
+            takes_input_required: is_stateless(context),
+            of_client: of_client(context, self.gateway.lends_model),
+        };
+        let calling = Box::pin(session.call(&self.gateway.upstreams, wanted));
+        Ok(self.under_way.during(&tool.server, context, reports, calling).await)
+    }
+
     /// The client left: its session ends, and with it the servers that were started for it.
     pub(super) async fn close(&self) {
-        if let Some(session) = self.session.get() {
-            session.handle().bye(Goodbye::because("the client left")).await;
+        self.is_closed.store(true, Ordering::Relaxed);
+        close(self.session.get().cloned(), &self.gateway.upstreams).await;
+    }
+}
+
+async fn close(session: Option<Arc<ClientSession>>, upstreams: &Upstreams) {
+    if let Some(session) = session {
+        session.late.clear();
+        session.handle().bye(Goodbye::because("the client left")).await;
+    }
+    upstreams.close().await;
+}
+
+/// A client over HTTP is gone when nothing of it is left.
+impl Drop for GatewayCore {
+    fn drop(&mut self) {
+        if self.is_closed.load(Ordering::Relaxed) {
+            return;
         }
-        self.gateway.upstreams.close().await;
+        // Without a runtime this process ends, and its guards end the servers.
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
+        let (session, upstreams) = (self.session.get().cloned(), Arc::clone(&self.gateway.upstreams));
+        runtime.spawn(async move { close(session, &upstreams).await });
     }
 }

@@ -4,8 +4,13 @@
 mod calls;
 mod catalog;
 mod core;
+pub(crate) mod http;
+mod late;
+mod leaving;
 mod passing;
 mod relay;
+mod reloading;
+mod search;
 mod server;
 mod session;
 
@@ -19,6 +24,7 @@ use crate::session::gatekeeper::{GatekeeperSettings, Judge};
 use crate::session::link::{Deliveries, SessionHandle};
 use crate::upstream::Upstreams;
 use core::GatewayCore;
+pub(crate) use reloading::{OfferedServers, ReadServers};
 use server::GatewayServer;
 
 /// What a gateway says it is. A gateway that meets this name in another does not go on.
@@ -27,12 +33,22 @@ pub(crate) const NAME: &str = "portcullis";
 /// The servers behind a gateway, and how a client of it comes to be a session at the gate.
 pub(crate) struct Gateway {
     pub(crate) upstreams: Arc<Upstreams>,
-    /// Those that are offered, by name.
-    pub(crate) servers: Vec<String>,
-    /// There is one server only, and its tools keep their own names.
-    pub(crate) is_bare: bool,
+    /// Those that are offered, by name; others when the files of the configuration say so.
+    pub(crate) servers: OfferedServers,
+    pub(crate) offer: WantedOffer,
+    /// Servers may use the model of the client.
+    pub(crate) lends_model: bool,
     /// Attaches a client, which calls itself so.
     pub(crate) attach: AttachClient,
+}
+
+/// What a client wants to be offered.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct WantedOffer {
+    /// This server alone, whose tools keep their own names.
+    pub(crate) server: Option<String>,
+    /// Three tools in place of all, by which the others are found and called.
+    pub(crate) has_search: bool,
 }
 
 pub(crate) type AttachClient = Box<dyn Fn(&str) -> AttachedClient + Send + Sync>;
@@ -60,11 +76,11 @@ pub(crate) type OfTool<T> = Box<dyn Fn(&str, &str) -> T + Send + Sync>;
 /// Serves one client on standard input and output, until it closes its end or `stop`.
 pub(crate) async fn run(gateway: Gateway, stop: CancellationToken) -> anyhow::Result<()> {
     let (stdin, stdout) = mcp_stdio::open()?;
-    let transport = LineTransport::new(stdin, Arc::new(SharedOutput::new(stdout)));
+    let transport = LineTransport::new(stdin, Arc::new(SharedOutput::new(stdout))).discoverable();
     let left = transport.left();
     let core = Arc::new(GatewayCore::new(gateway));
     let only = Arc::clone(&core);
-    let server = GatewayServer::new(Box::new(move |_, _| Arc::clone(&only)));
+    let server = GatewayServer::new(Box::new(move |_, _| Arc::clone(&only)), None);
     let ending = left.clone();
     let stopping = tokio::spawn(async move {
         stop.cancelled().await;

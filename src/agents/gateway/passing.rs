@@ -30,7 +30,8 @@ impl GatewayCore {
             params: with_meta(params, context),
             progress: Some(progress),
             cancelled: Some(&context.ct),
-            takes_input_required: false,
+            takes_input_required: is_stateless(context),
+            of_client: of_client(context, self.gateway.lends_model),
         };
         let request = Box::pin(self.gateway.upstreams.request(server, &passed));
         self.under_way.during(server, context, reports, request).await.map_err(error_of)
@@ -52,7 +53,7 @@ impl GatewayCore {
 
     /// The server that has something at this address: in its list, or as one of its templates allows.
     pub(super) async fn server_of(&self, uri: &str) -> Result<String, ErrorData> {
-        if let [only] = self.gateway.servers.as_slice() {
+        if let [only] = &*self.gateway.servers.names() {
             return Ok(only.clone());
         }
         let of_list = |listed: Listed, fits: &dyn Fn(&Value) -> bool| {
@@ -71,6 +72,34 @@ impl GatewayCore {
         let unknown = || ErrorData::new(ErrorCode::RESOURCE_NOT_FOUND, format!("unknown resource: {uri}"), None);
         server.ok_or_else(unknown)
     }
+}
+
+/// What a client of 2026-07-28 says of itself, as far as it is for servers.
+pub(super) fn of_client(context: &RequestContext<RoleServer>, lends_model: bool) -> Map<String, Value> {
+    const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+    const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
+    let mut said = params_of(&context.meta);
+    said.retain(|name, _| is_stateless(context) && [CAPABILITIES, LOG_LEVEL].contains(&name.as_str()));
+    if let Some(capabilities) = said.get_mut(CAPABILITIES) {
+        only_for_servers(capabilities, lends_model);
+    }
+    said
+}
+
+/// Leaves what servers may use. Nobody lends their model to a server unasked. What is experimental is between the client
+/// and us.
+pub(super) fn only_for_servers(capabilities: &mut Value, lends_model: bool) {
+    let Some(capabilities) = capabilities.as_object_mut() else { return };
+    capabilities.retain(|name, _| match name.as_str() {
+        "elicitation" | "roots" => true,
+        "sampling" => lends_model,
+        _ => false,
+    });
+}
+
+/// Whether the client is one of 2026-07-28: it has no session, and is asked by results.
+pub(super) fn is_stateless(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| !version.has_initialize())
 }
 
 /// What a client sent, as an object.

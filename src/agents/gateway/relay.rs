@@ -7,9 +7,9 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken, ServerNotification, ServerRequest};
-use rmcp::service::{Peer, RequestContext, ServiceError};
+use rmcp::service::{Peer, RequestContext, ServiceError, SubscriptionContext};
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
+use tokio::sync::{broadcast, mpsc};
 
 use crate::fixed;
 use crate::locks::locked;
@@ -23,8 +23,18 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 const HEARTBEAT_STEP: f64 = 1e-6;
 
 /// The calls that a client has under way. What a server says meanwhile belongs to the newest with it.
-#[derive(Clone, Default)]
-pub(super) struct ClientCalls(Arc<Mutex<Vec<CallUnderWay>>>);
+#[derive(Clone)]
+pub(super) struct ClientCalls {
+    under_way: Arc<Mutex<Vec<CallUnderWay>>>,
+    /// What has changed, for those that listen to that alone.
+    changes: broadcast::Sender<ListKind>,
+}
+
+impl Default for ClientCalls {
+    fn default() -> Self {
+        Self { under_way: Arc::default(), changes: broadcast::Sender::new(MOST_SAID) }
+    }
+}
 
 struct CallUnderWay {
     server: String,
@@ -37,7 +47,10 @@ impl ClientCalls {
     pub(super) async fn relay(self, peer: Peer<RoleServer>, mut from_servers: mpsc::Receiver<FromServer>) {
         while let Some(FromServer { server, said }) = from_servers.recv().await {
             let call = match said {
-                ServerSaid::Changed(_) => None,
+                ServerSaid::Changed(kind) => {
+                    self.told_of_change(kind);
+                    None
+                }
                 _ => self.newest(&server),
             };
             let said = match call {
@@ -52,8 +65,37 @@ impl ClientCalls {
         }
     }
 
+    /// Tells those that listen to a stream of changes. There may be none.
+    pub(super) fn told_of_change(&self, kind: ListKind) {
+        self.changes.send(kind).ok();
+    }
+
+    /// Tells one that listens to a stream of changes, until it leaves (2026-07-28).
+    pub(super) async fn tell_of_changes(&self, subscription: &SubscriptionContext) {
+        let mut changes = self.changes.subscribe();
+        loop {
+            let kind = tokio::select! {
+                change = changes.recv() => match change {
+                    Ok(kind) => kind,
+                    Err(broadcast::error::RecvError::Lagged(_)) => continue,
+                    Err(broadcast::error::RecvError::Closed) => return,
+                },
+                () = subscription.cancelled() => return,
+            };
+            let method = match kind {
+                ListKind::Tools => "notifications/tools/list_changed",
+                ListKind::Resources | ListKind::Templates => "notifications/resources/list_changed",
+                ListKind::Prompts => "notifications/prompts/list_changed",
+            };
+            if let Ok(notification) = serde_json::from_value(json!({"method": method})) {
+                // What it did not ask for is not sent.
+                drop(subscription.sink().send(notification).await);
+            }
+        }
+    }
+
     fn newest(&self, server: &str) -> Option<mpsc::Sender<ServerSaid>> {
-        locked(&self.0).iter().rfind(|call| call.server == server).map(|call| call.said.clone())
+        locked(&self.under_way).iter().rfind(|call| call.server == server).map(|call| call.said.clone())
     }
 
     /// Waits for the end of a request to `server`. Meanwhile the client is told what the server says, and how it goes on.
@@ -88,7 +130,7 @@ impl ClientCalls {
     }
 
     fn enter(&self, server: &str, said: mpsc::Sender<ServerSaid>) -> Entry {
-        locked(&self.0).push(CallUnderWay { server: server.to_owned(), said: said.clone() });
+        locked(&self.under_way).push(CallUnderWay { server: server.to_owned(), said: said.clone() });
         Entry { calls: self.clone(), said }
     }
 }
@@ -101,7 +143,7 @@ struct Entry {
 
 impl Drop for Entry {
     fn drop(&mut self) {
-        locked(&self.calls.0).retain(|call| !call.said.same_channel(&self.said));
+        locked(&self.calls.under_way).retain(|call| !call.said.same_channel(&self.said));
     }
 }
 

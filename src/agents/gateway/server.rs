@@ -2,27 +2,28 @@
 
 use std::sync::Arc;
 
-use portcullis_wire::channel::TOOL_USE_ID;
 #[expect(deprecated, reason = "clients of 2025-11-25 use them")]
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CompleteRequestParams, CompleteResult, ErrorCode,
-    ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult, Implementation, InitializeRequestParams,
-    InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
-    ServerConfig, SetLevelRequestParams, SubscribeRequestParams, UnsubscribeRequestParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, CompleteRequestParams,
+    CompleteResult, DiscoverResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
+    Implementation, InitializeRequestParams, InitializeResult, InputRequiredResult, ListPromptsResult,
+    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
+    SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
-use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::{OnceCell, mpsc};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit};
 
 use super::NAME;
-use super::calls::{CallEnd, WantedCall};
+use super::calls::CallEnd;
 use super::catalog::{Listed, shown_names};
 use super::core::GatewayCore;
-use super::passing::{params_of, with_meta};
-use super::relay::MOST_SAID;
+use super::leaving::CancelReasons;
+use super::passing::params_of;
+use super::search;
 use super::session::ClientSession;
 use crate::upstream::ListKind;
 
@@ -31,6 +32,9 @@ use crate::upstream::ListKind;
 pub(super) struct GatewayServer {
     client: OnceCell<ConnectedClient>,
     find_core: FindCore,
+    reasons: CancelReasons,
+    /// Given back when the connection is over.
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 struct ConnectedClient {
@@ -42,24 +46,34 @@ struct ConnectedClient {
 pub(super) type FindCore = Box<dyn Fn(&str, &RequestContext<RoleServer>) -> Arc<GatewayCore> + Send + Sync>;
 
 impl GatewayServer {
-    pub(super) fn new(find_core: FindCore) -> Self {
-        Self { client: OnceCell::new(), find_core }
+    pub(super) fn new(find_core: FindCore, place: Option<OwnedSemaphorePermit>) -> Self {
+        Self { client: OnceCell::new(), find_core, reasons: CancelReasons::default(), _place: place }
     }
 
-    async fn core(&self, context: &RequestContext<RoleServer>) -> &GatewayCore {
-        &self.client(context).await.core
+    async fn core(&self, context: &RequestContext<RoleServer>) -> Result<&GatewayCore, ErrorData> {
+        Ok(&self.client(context).await?.core)
     }
 
     /// Whoever is connected, with a session at the gate.
-    async fn client(&self, context: &RequestContext<RoleServer>) -> &ConnectedClient {
+    async fn client(&self, context: &RequestContext<RoleServer>) -> Result<&ConnectedClient, ErrorData> {
+        refuse_gateways(context)?;
         let find = || async {
             let client = context.client_info().map_or_else(|| "client".to_owned(), |info| info.name);
             let core = (self.find_core)(&client, context);
             let session = core.attach(&client, context);
             ConnectedClient { core, session }
         };
-        self.client.get_or_init(find).await
+        Ok(self.client.get_or_init(find).await)
     }
+}
+
+/// A gateway is not used behind a gateway.
+fn refuse_gateways(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
+    if context.client_info().is_some_and(|info| info.name == NAME) {
+        let why = "a gateway is not used behind a gateway: name the servers themselves";
+        return Err(ErrorData::new(ErrorCode::INVALID_REQUEST, why, None));
+    }
+    Ok(())
 }
 
 #[expect(deprecated, reason = "clients of 2025-11-25 use them")]
@@ -84,13 +98,14 @@ impl ServerHandler for GatewayServer {
         request: InitializeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
-        if request.client_info.name == NAME {
-            let why = "a gateway is not used behind a gateway: name the servers themselves";
-            return Err(ErrorData::new(ErrorCode::INVALID_REQUEST, why, None));
-        }
         context.peer.set_peer_info(request.clone());
-        self.core(&context).await;
+        self.core(&context).await?;
         self.negotiate_initialize(&request)
+    }
+
+    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        refuse_gateways(&context)?;
+        Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), self.get_info()))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -104,14 +119,16 @@ impl ServerHandler for GatewayServer {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let ConnectedClient { core, session } = self.client(&context).await;
-        let catalog = core.read_catalog().await;
-        let names = catalog.tools.iter().map(|tool| tool.full.clone()).collect();
-        let denied = session.gatekeeper.denied_tools(names).await;
-        let offered = catalog.tools.iter().zip(denied).filter(|(_, is_denied)| !is_denied);
-        let mut result = json!({"tools": offered.map(|(tool, _)| tool.listed()).collect::<Vec<_>>()});
-        if !catalog.unavailable.is_empty() {
-            result["_meta"] = json!({"portcullis/unavailable": catalog.unavailable});
+        let ConnectedClient { core, session } = self.client(&context).await?;
+        let (tools, unavailable) = core.offered(session).await;
+        let listed = if core.gateway.offer.has_search {
+            search::tools()
+        } else {
+            tools.iter().map(|tool| tool.listed()).collect::<Vec<_>>()
+        };
+        let mut result = json!({"tools": listed});
+        if !unavailable.is_empty() {
+            result["_meta"] = json!({"portcullis/unavailable": unavailable});
         }
         read(result)
     }
@@ -121,22 +138,33 @@ impl ServerHandler for GatewayServer {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let ConnectedClient { core, session } = self.client(&context).await;
-        let tool = core.find(&request.name).await.map_err(|why| ErrorData::invalid_params(why, None))?;
-        let named = context.meta.get(TOOL_USE_ID).and_then(Value::as_str).map(str::to_owned);
-        let id = named.unwrap_or_else(|| core.next_call());
-        let (progress, reports) = mpsc::channel(MOST_SAID);
-        let wanted = WantedCall {
-            tool: &tool,
-            id,
-            params: with_meta(params_of(&request), &context),
-            progress,
-            cancelled: &context.ct,
+        let ConnectedClient { core, session } = self.client(&context).await?;
+        let params = params_of(&request);
+        let end = if core.gateway.offer.has_search {
+            search::call(core, session, params, (&context, &self.reasons)).await?
+        } else {
+            core.call(session, &request.name, params, (&context, &self.reasons)).await?
         };
-        let calling = Box::pin(session.call(&core.gateway.upstreams, wanted));
-        match core.under_way.during(&tool.server, &context, reports, calling).await {
-            CallEnd::Result(result) => read::<CallToolResult>(result).map(Into::into),
+        match end {
+            CallEnd::Result(result) => answer::<CallToolResult, _>(result),
             CallEnd::Error { code, message, data } => Err(ErrorData::new(ErrorCode(code), message, data)),
+        }
+    }
+
+    fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {
+        Some(requested.clone())
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        let core = self.core(subscription.request_context()).await?;
+        core.tell_changes(subscription.request_context().peer.clone());
+        core.under_way.tell_of_changes(&subscription).await;
+        Ok(())
+    }
+
+    async fn on_cancelled(&self, cancelled: CancelledNotificationParam, _: NotificationContext<RoleServer>) {
+        if let Some(request) = cancelled.request_id {
+            self.reasons.keep(request, cancelled.reason.unwrap_or_default());
         }
     }
 
@@ -145,7 +173,7 @@ impl ServerHandler for GatewayServer {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let core = self.core(&context).await;
+        let core = self.core(&context).await?;
         read(json!({"resources": values(core.listed(ListKind::Resources).await)}))
     }
 
@@ -154,7 +182,7 @@ impl ServerHandler for GatewayServer {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let core = self.core(&context).await;
+        let core = self.core(&context).await?;
         read(json!({"resourceTemplates": values(core.listed(ListKind::Templates).await)}))
     }
 
@@ -163,10 +191,10 @@ impl ServerHandler for GatewayServer {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let core = self.core(&context).await;
+        let core = self.core(&context).await?;
         let server = core.server_of(&request.uri).await?;
         let result = core.pass(&server, "resources/read", params_of(request), &context).await?;
-        read::<ReadResourceResult>(result).map(Into::into)
+        answer::<ReadResourceResult, _>(result)
     }
 
     async fn subscribe(
@@ -174,7 +202,7 @@ impl ServerHandler for GatewayServer {
         request: SubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let core = self.core(&context).await;
+        let core = self.core(&context).await?;
         let server = core.server_of(&request.uri).await?;
         core.pass(&server, "resources/subscribe", params_of(request), &context).await.map(drop)
     }
@@ -184,7 +212,7 @@ impl ServerHandler for GatewayServer {
         request: UnsubscribeRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let core = self.core(&context).await;
+        let core = self.core(&context).await?;
         let server = core.server_of(&request.uri).await?;
         core.pass(&server, "resources/unsubscribe", params_of(request), &context).await.map(drop)
     }
@@ -194,7 +222,7 @@ impl ServerHandler for GatewayServer {
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let core = self.core(&context).await;
+        let core = self.core(&context).await?;
         let mut listed = core.listed(ListKind::Prompts).await;
         let names = shown_names(&core.gateway, &listed.items);
         for ((_, item), (_, shown)) in listed.items.iter_mut().zip(names) {
@@ -208,12 +236,12 @@ impl ServerHandler for GatewayServer {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let core = self.core(&context).await;
+        let core = self.core(&context).await?;
         let (server, name) = core.prompt(&request.name).await?;
         let mut params = params_of(request);
         params.insert("name".to_owned(), name.into());
         let result = core.pass(&server, "prompts/get", params, &context).await?;
-        read::<GetPromptResult>(result).map(Into::into)
+        answer::<GetPromptResult, _>(result)
     }
 
     async fn complete(
@@ -221,7 +249,7 @@ impl ServerHandler for GatewayServer {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let core = self.core(&context).await;
+        let core = self.core(&context).await?;
         let mut params = params_of(request);
         let about = params.get("ref").cloned().unwrap_or_default();
         let server = match (about.get("name").and_then(Value::as_str), about.get("uri").and_then(Value::as_str)) {
@@ -242,8 +270,8 @@ impl ServerHandler for GatewayServer {
         request: SetLevelRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let core = self.core(&context).await;
-        for server in &core.gateway.servers {
+        let core = self.core(&context).await?;
+        for server in core.gateway.servers.names().iter() {
             if let Err(error) = core.pass(server, "logging/setLevel", params_of(&request), &context).await {
                 tracing::debug!(%server, %error, "a server does not log");
             }
@@ -256,6 +284,22 @@ fn values(listed: Listed) -> Vec<Value> {
     listed.items.into_iter().map(|(_, item)| item).collect()
 }
 
-fn read<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
+/// What was asked for, or what the server wants to know first.
+fn answer<T, R>(value: Value) -> Result<R, ErrorData>
+where
+    T: DeserializeOwned,
+    R: From<T> + From<InputRequiredResult>,
+{
+    if value["resultType"] == "input_required" {
+        return read::<InputRequiredResult>(value).map(R::from);
+    }
+    read::<T>(value).map(R::from)
+}
+
+/// A result says since 2026-07-28 that it is one; rmcp leaves that out for others.
+fn read<T: DeserializeOwned>(mut value: Value) -> Result<T, ErrorData> {
+    if let Some(result) = value.as_object_mut() {
+        result.entry("resultType").or_insert_with(|| "complete".into());
+    }
     serde_json::from_value(value).map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }

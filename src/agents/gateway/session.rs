@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use portcullis_core::{Order, OrderOutcome, Scope, Source};
 
 use super::catalog::ListedTool;
+use super::late::LateAnswers;
 use super::{AlwaysAllowed, AttachedClient};
 use crate::locks::locked;
 use crate::session::gatekeeper::Gatekeeper;
@@ -17,6 +18,7 @@ pub(super) struct ClientSession {
     always: AlwaysAllowed,
     /// What a person allowed for this session: tools, each as it was described then. Changed by verdicts.
     for_session: Mutex<HashSet<(String, String)>>,
+    pub(super) late: LateAnswers,
 }
 
 impl ClientSession {
@@ -24,7 +26,8 @@ impl ClientSession {
     pub(super) fn start(attached: AttachedClient) -> Arc<Self> {
         let AttachedClient { handle, deliveries, judge, settings, always } = attached;
         let gatekeeper = Gatekeeper::new(handle.clone(), judge, settings, None);
-        let session = Arc::new(Self { handle, gatekeeper, always, for_session: Mutex::default() });
+        let session =
+            Arc::new(Self { handle, gatekeeper, always, for_session: Mutex::default(), late: LateAnswers::default() });
         tokio::spawn(Arc::clone(&session).listen(deliveries));
         session
     }

@@ -44,11 +44,15 @@ pub(in crate::agents) struct LineTransport {
     left: CancellationToken,
     /// The client has asked to initialize. Before that rmcp would end at the first message it does not expect.
     greeted: bool,
+    /// Whether a client may do without `initialize`, as those of 2026-07-28 do.
+    may_discover: bool,
     /// Refusals still to be written. A client that floods us and does not read gets no more of them.
     refusals: Arc<Semaphore>,
 }
 
 const MOST_REFUSALS: usize = 64;
+/// Where a request without a session says of which revision it is.
+const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 
 impl LineTransport {
     pub(in crate::agents) fn new(input: ClientReader, output: Arc<SharedOutput>) -> Self {
@@ -58,12 +62,18 @@ impl LineTransport {
             on_sent: None,
             left: CancellationToken::new(),
             greeted: false,
+            may_discover: false,
             refusals: Arc::new(Semaphore::new(MOST_REFUSALS)),
         }
     }
 
     pub(in crate::agents) fn telling(self, on_sent: OnSent) -> Self {
         Self { on_sent: Some(on_sent), ..self }
+    }
+
+    /// Also serves clients that say in each request what they are, and never `initialize`.
+    pub(in crate::agents) fn discoverable(self) -> Self {
+        Self { may_discover: true, ..self }
     }
 
     /// Cancelled when the client has closed its end.
@@ -99,22 +109,24 @@ impl LineTransport {
         let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
         // The client probes every server for a protocol without a way to send events. Saying no keeps us a channel.
         if method.as_deref() == Some("server/discover")
+            && !self.may_discover
             && let Some(id) = id
         {
             self.refuse(&id, ErrorCode::METHOD_NOT_FOUND, "server/discover is not served");
             return None;
         }
+        let is_introduced = self.may_discover && value["params"]["_meta"].get(PROTOCOL_VERSION).is_some();
         let Some(message) = message(value) else {
             self.refuse(&id.unwrap_or_default(), ErrorCode::INVALID_REQUEST, "not a JSON-RPC 2.0 message");
             return None;
         };
-        if !self.greeted && !matches!(method.as_deref(), Some("initialize" | "ping")) {
+        if !self.greeted && !is_introduced && !matches!(method.as_deref(), Some("initialize" | "ping")) {
             if let Some(id) = id.filter(|_| method.is_some()) {
                 self.refuse(&id, ErrorCode::INVALID_REQUEST, "initialize comes first");
             }
             return None;
         }
-        self.greeted |= method.as_deref() == Some("initialize");
+        self.greeted |= is_introduced || method.as_deref() == Some("initialize");
         Some(message)
     }
 }

@@ -26,7 +26,7 @@ impl Adopt {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         let (files, configuration) = configuration()?;
         let paths = paths()?;
-        let mut adopted = AdoptedServers::read(&paths);
+        AdoptedServers::read_to_change(&paths)?;
         // A program that may be gone tomorrow is copied first.
         let place = choose(&this_program()?, &environment)?;
         place.settle()?;
@@ -40,10 +40,11 @@ impl Adopt {
                 continue;
             }
             let entry = AdoptedServer { file: server.file.clone(), under, name: server.name.clone(), written };
-            adopted.0.retain(|known| !known.is(&entry.file, &entry.under, &entry.name));
-            adopted.0.push(entry.clone());
             // Before the entry is changed: what is lost then is nothing.
-            adopted.write(&paths)?;
+            AdoptedServers::change(&paths, |adopted| {
+                adopted.retain(|known| !known.is(&entry.file, &entry.under, &entry.name));
+                adopted.push(entry.clone());
+            })?;
             let node = gateway_entry(&program, &entry.name);
             servers::replace(&paths, &entry.file, &entry.under, &entry.name, &node)?;
             say(&format!("{} is behind the gateway now ({}).\n", entry.name, entry.file.display()));
@@ -91,9 +92,8 @@ impl Adopt {
 impl Release {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         let paths = paths()?;
-        let mut adopted = AdoptedServers::read(&paths);
-        let is_wanted = |known: &AdoptedServer| self.servers.is_empty() || self.servers.contains(&known.name);
-        let (wanted, kept): (Vec<AdoptedServer>, Vec<AdoptedServer>) = adopted.0.into_iter().partition(is_wanted);
+        let AdoptedServers(mut wanted) = AdoptedServers::read_to_change(&paths)?;
+        wanted.retain(|known| self.servers.is_empty() || self.servers.contains(&known.name));
         if let Some(unknown) = self.servers.iter().find(|name| !wanted.iter().any(|known| known.name == **name)) {
             let what = format!("{unknown:?} was not put behind the gateway");
             return Err(Failure::usage(what, "see: portcullis mcp list").into());
@@ -112,8 +112,7 @@ impl Release {
         if wanted.is_empty() {
             say("No server is behind the gateway.\n");
         }
-        adopted = AdoptedServers(kept);
-        adopted.write(&paths)?;
+        AdoptedServers::change(&paths, |adopted| adopted.retain(|known| !wanted.contains(known)))?;
         Ok(ExitCode::SUCCESS)
     }
 }

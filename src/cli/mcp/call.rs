@@ -97,6 +97,7 @@ impl McpCall {
         let (progress, mut steps) = mpsc::channel(STEPS);
         let params = [("name".to_owned(), self.tool.clone().into()), ("arguments".to_owned(), arguments.into())];
         let mut passed = PassedRequest {
+            of_client: serde_json::Map::new(),
             progress: Some(progress),
             takes_input_required: true,
             ..PassedRequest::plain("tools/call", params.into_iter().collect())

@@ -1,6 +1,6 @@
 //! `portcullis mcp serve`: the gateway for one client.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -9,8 +9,10 @@ use portcullis_core::{GATEWAY, Label, SessionAbout, SessionId};
 use super::super::signals::stop_on_signals;
 use super::super::{VERSION, log_at, paths, starting};
 use super::call::ready;
-use super::{configuration, upstreams};
-use crate::agents::gateway::{self, AlwaysAllowed, AttachClient, AttachedClient, Gateway};
+use super::{configuration, new_upstreams, variable};
+use crate::agents::gateway::{
+    self, AlwaysAllowed, AttachClient, AttachedClient, Gateway, OfferedServers, ReadServers, WantedOffer,
+};
 use crate::config::{Config, Outside, Paths};
 use crate::gate::reach::Handed;
 use crate::gate::sessions;
@@ -20,7 +22,7 @@ use crate::rules::Trusted;
 use crate::session::gatekeeper::GatekeeperSettings;
 use crate::session::link;
 use crate::setup::lock::ChangeLock;
-use crate::upstream::config::Configuration;
+use crate::upstream::config::{Configuration, ServerFiles, ServerLayer, ServerStanding, Upstream};
 
 /// Tried as often as Claude Code does when it starts.
 const TRIES: u32 = 3;
@@ -32,6 +34,9 @@ pub(super) struct McpServe {
     /// Only this server; its tools keep their own names
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
+    /// Three tools in place of all, by which the others are found, described and called
+    #[arg(long)]
+    search: bool,
 }
 
 impl McpServe {
@@ -42,31 +47,68 @@ impl McpServe {
         let paths = paths()?;
         let folder = std::env::current_dir()?;
         let (_, configuration) = configuration()?;
-        for problem in &configuration.problems {
-            tracing::warn!("{problem}");
+        if let Some(name) = &self.server {
+            ready(&configuration, name)?;
         }
-        let servers = self.servers(&configuration)?;
-        let upstreams = Arc::new(upstreams(&configuration, TRIES).await?);
-        let gateway = Gateway { upstreams, servers, is_bare: self.server.is_some(), attach: attach(paths, &folder) };
+        let upstreams = Arc::new(new_upstreams(TRIES)?);
+        let read = of_files(folder.clone(), paths.clone(), self.server.clone(), |_| true);
+        let gateway = Gateway {
+            servers: OfferedServers::following(&upstreams, read),
+            upstreams,
+            offer: WantedOffer { server: self.server, has_search: self.search },
+            lends_model: settings_of(&paths).mcp.sampling,
+            attach: attach(paths, &folder),
+        };
         gateway::run(gateway, stop).await?;
         Ok(ExitCode::SUCCESS)
     }
+}
 
-    /// The names of those that are offered. This program is not offered by itself.
-    fn servers(&self, configuration: &Configuration) -> anyhow::Result<Vec<String>> {
-        if let Some(name) = &self.server {
-            return Ok(vec![ready(configuration, name)?.name.clone()]);
+/// Reads the servers that are offered in this folder: those of the layers that count, or only the one of this name.
+pub(super) fn of_files(
+    folder: PathBuf,
+    paths: Paths,
+    only: Option<String>,
+    counts: impl Fn(ServerLayer) -> bool + Send + 'static,
+) -> ReadServers {
+    let (mut stamp, mut last) = (None, None);
+    let is_offered = move |upstream: &Upstream| match &only {
+        Some(name) => upstream.name == *name,
+        // This program is not offered by itself.
+        None => !upstream.entry.endpoint.starts_this_program(),
+    };
+    Box::new(move || {
+        let found = ServerFiles::find(&folder, &paths);
+        let files = found.inspect_err(|error| tracing::warn!("no MCP server can be used: {error:#}")).ok()?;
+        let now = files.stamp();
+        if stamp.replace(now) == Some(files.stamp()) {
+            return None;
         }
-        let others = configuration.upstreams().filter(|upstream| !upstream.entry.endpoint.starts_this_program());
-        Ok(others.map(|upstream| upstream.name.clone()).collect())
-    }
+        let configuration = Configuration::read(&files, &variable);
+        for problem in &configuration.problems {
+            tracing::warn!("{problem}");
+        }
+        let ready = configuration.servers.into_iter().filter(|server| counts(server.layer));
+        let upstreams = ready.filter_map(|server| match server.standing {
+            ServerStanding::Ready(upstream) => Some(upstream),
+            _ => None,
+        });
+        let upstreams: Vec<Upstream> = upstreams.filter(&is_offered).collect();
+        // Claude Code writes its file all the time.
+        (last.as_ref() != Some(&upstreams)).then(|| {
+            last = Some(upstreams.clone());
+            upstreams
+        })
+    })
+}
+
+/// The owner's settings. The gate may have read the file before it was broken: what cannot be read is as strict as can be.
+pub(super) fn settings_of(paths: &Paths) -> Config {
+    super::super::configuration(paths, None).unwrap_or_else(|_| Config { outside: Outside::All, ..Config::default() })
 }
 
 /// How a client in this folder comes to be a session.
 fn attach(paths: Paths, folder: &Path) -> AttachClient {
-    // The gate may have read the file before it was broken: what cannot be read here is as strict as can be.
-    let config = super::super::configuration(&paths, None)
-        .unwrap_or_else(|_| Config { outside: Outside::All, ..Config::default() });
     let folder = folder.to_owned();
     let agent = processes::agent_above(std::os::unix::process::parent_id());
     Box::new(move |client: &str| {
@@ -77,17 +119,27 @@ fn attach(paths: Paths, folder: &Path) -> AttachClient {
             folder: Some(folder.display().to_string()),
             ..SessionAbout::new(label(client, &folder), GATEWAY)
         };
-        let judge = sessions::judge(&paths, &about, vec![]);
-        let settings = GatekeeperSettings { outside: sessions::outside(&config), ..GatekeeperSettings::default() };
-        let (handle, deliveries) =
-            link::connect(mint(SessionId::new), about, VERSION, starting::connect(paths.clone(), Handed::Little));
-        AttachedClient { handle, deliveries, judge, settings, always: always(&paths) }
+        attached(&paths, about)
     })
 }
 
+/// A client's place at the gate.
+pub(super) fn attached(paths: &Paths, about: SessionAbout) -> AttachedClient {
+    let judge = sessions::judge(paths, &about, vec![]);
+    let outside = sessions::outside(&settings_of(paths));
+    let settings = GatekeeperSettings { outside, ..GatekeeperSettings::default() };
+    let (handle, deliveries) =
+        link::connect(mint(SessionId::new), about, VERSION, starting::connect(paths.clone(), Handed::Little));
+    AttachedClient { handle, deliveries, judge, settings, always: always(paths) }
+}
+
 /// The list of tools that are always allowed, in our own folder.
+pub(super) fn always_allowed(paths: &Paths) -> PathBuf {
+    paths.state_dir.join("always-allowed-tools")
+}
+
 fn always(paths: &Paths) -> AlwaysAllowed {
-    let list = paths.state_dir.join("always-allowed-tools");
+    let list = always_allowed(paths);
     let (paths, read_from) = (paths.clone(), list.clone());
     AlwaysAllowed {
         holds: Box::new(move |tool, identity| Trusted::read(&read_from).holds_part(&read_from, tool, identity)),

@@ -13,6 +13,7 @@ mod devices;
 mod files;
 #[cfg(test)]
 mod fuzz;
+mod gateway;
 mod guard;
 mod history;
 mod hooks;
@@ -59,6 +60,7 @@ use tokio_util::sync::CancellationToken;
 use tower::Service as _;
 
 pub(crate) use credentials::Credentials;
+pub(crate) use gateway::{McpConnect, McpPassage};
 pub(crate) use guard::PublicOrigin;
 pub(crate) use history::TranscriptReader;
 pub(crate) use hooks::{HookHandler, HookResponse};
@@ -102,6 +104,7 @@ pub(crate) struct Door {
     pub(crate) starter: Starter,
     /// None where hooks may not be posted.
     pub(crate) hooks: Option<HookHandler>,
+    gateway: Arc<McpPassage>,
     pub(crate) transcripts: Arc<TranscriptReader>,
     pub(crate) files: FileStore,
     /// Places for uploads, each of which is in memory for a moment.
@@ -139,6 +142,7 @@ pub(crate) struct Parts {
     pub(crate) make_token: fn() -> Option<String>,
     pub(crate) starter: Starter,
     pub(crate) hooks: Option<HookHandler>,
+    pub(crate) gateway: McpConnect,
     pub(crate) transcripts: Arc<TranscriptReader>,
     pub(crate) files: FileStore,
     pub(crate) public: Option<PublicOrigin>,
@@ -151,7 +155,8 @@ pub(crate) struct Parts {
 impl Door {
     pub(crate) fn new(parts: Parts) -> Arc<Self> {
         let Parts { hub, link, credentials, limits, status, notify, stop, make_token, .. } = parts;
-        let Parts { starter, hooks, public, inspector, mcp, notify_after, transcripts, files, push, .. } = parts;
+        let Parts { starter, hooks, gateway, public, inspector, mcp, notify_after, transcripts, files, push, .. } =
+            parts;
         Arc::new(Self {
             links: devices::OpenLinks::default(),
             counters: metrics::Counters::default(),
@@ -171,6 +176,7 @@ impl Door {
             make_token,
             starter,
             hooks,
+            gateway: McpPassage::new(gateway),
             transcripts,
             files,
             uploads: seats::Seats::new(files::MOST_UPLOADS),

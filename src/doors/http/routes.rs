@@ -14,8 +14,8 @@ use portcullis_wire::routes::{Method, Operation, ROUTES, Route};
 use super::access::{Permitted, guarded};
 use super::response::refuse;
 use super::{
-    Door, asks, chat, devices, files, history, hooks, inspect, link, listen, log, mcp, metrics, modes, openapi, page,
-    people, push, queue, replies, say, sessions, start, status, stream, watch,
+    Door, asks, chat, devices, files, gateway, history, hooks, inspect, link, listen, log, mcp, metrics, modes,
+    openapi, page, people, push, queue, replies, say, sessions, start, status, stream, watch,
 };
 
 pub(super) fn router(door: &Arc<Door>) -> Router {
@@ -119,6 +119,12 @@ fn handler(route: &Route) -> MethodRouter<Arc<Door>> {
         Operation::Redact => on(method, log::redact),
         Operation::Bar => on(method, log::barred),
         Operation::Hook => on(method, hooks::post),
+        Operation::McpPost
+        | Operation::McpListen
+        | Operation::McpEnd
+        | Operation::McpPostOne
+        | Operation::McpListenOne
+        | Operation::McpEndOne => on(method, gateway::pass),
         Operation::Metrics => on(method, metrics::metrics),
         Operation::Describe => on(method, openapi::document),
         Operation::Link => on(method, link::upgrade),

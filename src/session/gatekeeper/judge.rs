@@ -11,7 +11,7 @@ use portcullis_core::AskKind;
 use portcullis_core::policy::{Call, Decision, Judgement, Mode, OutsidePolicy};
 use portcullis_wire::tools;
 use serde_json::json;
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, oneshot};
 
 use super::request::{Decision as GateDecision, ToolRequest};
 use crate::fixed;
@@ -21,6 +21,8 @@ use crate::rules::{Rules, late};
 const JUDGED_WITHIN: Duration = Duration::from_secs(2);
 /// Judgements at once. One that a file system keeps waiting keeps its place, and what finds none is late.
 const MOST_AT_ONCE: usize = 16;
+/// A line is read by functions that call themselves, to a depth that is bounded and that debug builds need much room for.
+const STACK: usize = 16 << 20;
 
 /// The rules of one session.
 #[derive(Clone)]
@@ -56,10 +58,20 @@ impl Judge {
     pub(super) async fn judge(&self, request: &ToolRequest) -> Judgement {
         let mode = request.mode();
         let asked = request.clone();
+        // What else a line holds must not make a denial late.
+        let known = self.within(move |judged_in| {
+            judged_in.rules.known_at_once(&judged_in.context(asked.folder.as_ref()), &call(&asked))
+        });
+        let quorum = match known.await {
+            None => return late(mode, None, None),
+            Some((Some(denied), _)) => return denied,
+            Some((None, quorum)) => quorum,
+        };
+        let asked = request.clone();
         let by_trusted = self.within(move |judged_in| {
             judged_in.rules.decide_by_trusted(mode, &judged_in.context(asked.folder.as_ref()), call(&asked))
         });
-        let Some((by_trusted, has_more)) = by_trusted.await else { return late(mode, None) };
+        let Some((by_trusted, has_more)) = by_trusted.await else { return late(mode, None, quorum) };
         if !has_more || by_trusted.decision == Decision::Deny {
             return by_trusted;
         }
@@ -67,7 +79,7 @@ impl Judge {
         let by_all = self.within(move |judged_in| {
             judged_in.rules.decide(mode, &judged_in.context(asked.folder.as_ref()), call(&asked))
         });
-        by_all.await.unwrap_or_else(|| late(mode, Some(by_trusted)))
+        by_all.await.unwrap_or_else(|| late(mode, Some(by_trusted), quorum))
     }
 
     /// Whether the call may pass unasked although text from outside went before the model.
@@ -84,7 +96,7 @@ impl Judge {
         let read = tools::call("Read", &json!({"file_path": path}));
         let judged =
             self.within(move |judged_in| judged_in.rules.decide(Mode::Default, &judged_in.context(None), read));
-        match judged.await.unwrap_or_else(|| late(Mode::Default, None)) {
+        match judged.await.unwrap_or_else(|| late(Mode::Default, None, None)) {
             judgement if denied_by(&judgement).is_some() || judgement.must_be_asked() => Err(judgement.why),
             _ => Ok(()),
         }
@@ -107,12 +119,14 @@ impl Judge {
         let judged_in = Arc::clone(&self.judged_in);
         let judging = async {
             let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
-            let judging = tokio::task::spawn_blocking(move || {
-                let made = work(&judged_in);
+            let (send, made) = oneshot::channel();
+            let judging = move || {
+                // Who no longer waits has gone on without it. A thread that breaks down sends nothing, which is late.
+                drop(send.send(work(&judged_in)));
                 drop(place);
-                made
-            });
-            judging.await.ok()
+            };
+            std::thread::Builder::new().name("judge".to_owned()).stack_size(STACK).spawn(judging).ok()?;
+            made.await.ok()
         };
         let limit = fixed::wait("JUDGED_WITHIN", JUDGED_WITHIN);
         let judged = tokio::time::timeout(limit, judging).await.ok().flatten();
@@ -186,6 +200,16 @@ pub(super) fn quorum(judgement: &Judgement) -> u8 {
 mod tests {
     use super::super::tests::request;
     use super::*;
+
+    #[tokio::test]
+    async fn a_judgement_that_breaks_down_is_late_and_leaves_its_place() {
+        let folder = tempfile::tempdir().unwrap();
+        let judge = Judge::of_home(folder.path());
+        for _ in 0..MOST_AT_ONCE + 1 {
+            assert_eq!(judge.within(|_| -> u32 { panic!("as the engine might") }).await, None);
+        }
+        assert_eq!(judge.within(|_| 1).await, Some(1));
+    }
 
     /// As if file systems that do not answer kept every place.
     #[tokio::test(start_paused = true)]

@@ -219,6 +219,11 @@ impl Gatekeeper {
         answer
     }
 
+    /// Why a call may not be made although someone allowed it a while ago: a stop, or a rule that came since.
+    pub(crate) async fn refused_meanwhile(&self, request: &ToolRequest) -> Option<Decision> {
+        self.judged(RefusedAt::Asked, request, &CallKey::of(request)).await.err()
+    }
+
     /// Somebody stopped the session: nothing that is asked about runs, and no other tool.
     pub(crate) fn stop(&self, by: String) {
         let why = stopped_by(&by);

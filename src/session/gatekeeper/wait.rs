@@ -14,7 +14,7 @@ use super::ask::{MARGIN, limit, new_ask};
 use super::calls::{AllowedBy, AskOutcome};
 use super::front::{ANSWER_TIMEOUT, Front};
 use super::judge::{denied_by, quorum};
-use super::request::{CallKey, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, digest};
+use super::request::{CallKey, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, call_digest};
 use super::{Gatekeeper, stopped_by};
 use crate::fixed;
 use crate::mint::mint;
@@ -175,7 +175,7 @@ impl Gatekeeper {
         if let Some(message) = self.stop_reason() {
             return Decision::deny(message);
         }
-        let allowed = input.as_ref().map_or(call.digest, digest);
+        let allowed = input.as_ref().map_or(call.digest, |input| call_digest(&request.tool, input));
         self.state().calls.allow(AllowedBy::Ask(shown.id), call, allowed);
         // A scope that was not offered reaches no further than this once.
         let is_offered = shown.details.offers.iter().any(|offer| offer.scope == ruling.scope);

@@ -5,6 +5,8 @@ mod config;
 mod conformance;
 mod faults;
 mod gateway;
+mod gateway_http;
+mod gateway_life;
 mod gateway_passing;
 mod told;
 mod transports;

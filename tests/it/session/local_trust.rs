@@ -219,24 +219,43 @@ fn what_an_agent_leaves_behind_is_not_the_owner_when_its_session_has_ended() {
     assert!(senders().contains(&json!("owner")), "{:?}", senders());
 }
 
+/// What a line says whose shell has ended before it begins.
+fn left_behind(home: &Home, line: &str) -> String {
+    let out = home.project().join("out");
+    fs::write(&out, "").unwrap();
+    let mut shell = home.program("sh");
+    let waiting = "(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; LINE > out 2>&1; echo FINISHED >> out) &";
+    shell.args(["-c", &waiting.replace("LINE", &line.replace("$P", PROGRAM))]);
+    home.spawn(shell, Stdin::Nothing).wait_exit(PATIENCE);
+    until("its answer", || fs::read_to_string(&out).ok().filter(|text| text.contains("FINISHED")))
+}
+
+#[test]
+fn what_an_agent_left_behind_changes_nothing_when_its_session_and_the_gate_are_gone() {
+    let home = Home::new();
+    let gate = home.serve();
+    let add = "$P rules add allow 'Bash(after *)'";
+    assert!(!left_behind(&home, add).contains("refused"), "there was no session yet");
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    home.attached(1);
+    session.close_stdin();
+    until("its end", || Some(()).filter(|()| home.status()["sessions"] == 0));
+    assert!(left_behind(&home, add).contains("its parent process is gone"));
+    gate.stop();
+    let said = left_behind(&home, "$P uninstall --yes");
+    assert!(said.contains("its parent process is gone") && said.contains("hint: "), "{said}");
+}
+
 #[test]
 fn whose_child_a_process_is_cannot_be_hidden() {
     let home = Home::new();
     let gate = home.serve();
     let session = StandIn::start_under_an_agent(&home, &[]);
     gate.open_prompt(&session, "abcde");
-    let out = home.project().join("out");
     // Left behind by its shell, with and without a session of its own.
     let lines = ["$P ask allow abcde", "setsid -w $P ask allow abcde", "sh -c 'sleep 0; exec $P ask allow abcde'"];
     for line in lines.into_iter().chain(["setsid -w $P say hello"]) {
-        fs::write(&out, "").unwrap();
-        let line = line.replace("$P", PROGRAM);
-        let mut shell = home.program("sh");
-        let left_behind =
-            "(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; LINE > out 2>&1; echo FINISHED >> out) &";
-        shell.args(["-c", &left_behind.replace("LINE", &line)]);
-        home.spawn(shell, Stdin::Nothing).wait_exit(PATIENCE);
-        let said = until("its answer", || fs::read_to_string(&out).ok().filter(|text| text.contains("FINISHED")));
+        let said = left_behind(&home, line);
         let what_to_do = if line.contains("say") { "sent as agent:unknown, who only informs" } else { "hint: " };
         assert!(said.contains("its parent process is gone") && said.contains(what_to_do), "{line}: {said}");
     }

@@ -55,6 +55,12 @@ impl Events {
         Self::of(target, path, &request).or_fail(|error| format!("POST {path}: {error}"))
     }
 
+    /// The same for any request.
+    #[track_caller]
+    pub(crate) fn answering(target: &Target, request: &Request) -> Self {
+        Self::of(target, &request.to_string(), request).or_fail(|error| format!("{request}: {error}"))
+    }
+
     pub(crate) fn try_open(target: &Target, path: &str, headers: &[(&str, &str)]) -> io::Result<Self> {
         let request = Request::get(path).header("Accept", "text/event-stream");
         let request = headers.iter().fold(request, |request, (name, value)| request.header(name, value));

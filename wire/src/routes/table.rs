@@ -113,6 +113,14 @@ const SAID: &[Kind] = &[
     Kind::JournalFailed,
 ];
 
+const SESSION_OF_MCP: Param =
+    header("Mcp-Session-Id", "string", "the session that `initialize` began; clients of 2026-07-28 have none");
+const MCP: &[Param] = &[
+    query("search", "boolean", "three tools in place of all, by which the others are found, described and called"),
+    SESSION_OF_MCP,
+];
+const MCP_ERRORS: &[Kind] = &[Kind::StartFailed, Kind::TooManyListeners, Kind::TooManyBodies];
+
 /// How starting a session may fail.
 const STARTED: &[Kind] = &[
     Kind::BypassNotAllowed,
@@ -430,6 +438,24 @@ routes! {
         "Claude Code's http hooks, where hooks.http is on: the call as it posts it, the answer as it reads it" {
         body: TextBody, response: Text("what the hook is answered, as JSON"),
         errors: &[Kind::NoSuchRoute, Kind::TooManyCalls],
+    }
+    McpPost Post "/mcp" AGENT "The MCP gateway over streamable HTTP: your MCP servers, and each call judged or asked for" {
+        params: MCP, body: RequestBody::Bytes, response: Stream("messages of MCP", None), errors: MCP_ERRORS,
+    }
+    McpListen Get "/mcp" AGENT "What MCP servers say by themselves to a client of the gateway" {
+        params: &[SESSION_OF_MCP], response: Stream("messages of MCP", None), errors: MCP_ERRORS,
+    }
+    McpEnd Delete "/mcp" AGENT "End a session of the MCP gateway" {
+        params: &[SESSION_OF_MCP], response: Text("nothing"), errors: MCP_ERRORS,
+    }
+    McpPostOne Post "/mcp/{server}" AGENT "The same for one server, whose tools keep their own names" {
+        params: MCP, body: RequestBody::Bytes, response: Stream("messages of MCP", None), errors: MCP_ERRORS,
+    }
+    McpListenOne Get "/mcp/{server}" AGENT "What this server says by itself" {
+        params: &[SESSION_OF_MCP], response: Stream("messages of MCP", None), errors: MCP_ERRORS,
+    }
+    McpEndOne Delete "/mcp/{server}" AGENT "End a session with this server" {
+        params: &[SESSION_OF_MCP], response: Text("nothing"), errors: MCP_ERRORS,
     }
     Metrics Get "/metrics" ADMIN "Counts, in the text format of Prometheus" { response: Text("counts") }
     Describe Get "/api/openapi.json" ANYONE "The API for programs, as an OpenAPI document" {}

@@ -186,3 +186,50 @@ fn of_several_who_allow_a_plan_none_chooses_the_mode_alone() {
         "#]],
     );
 }
+
+#[test]
+fn the_yes_of_someone_who_was_shown_out_counts_no_more() {
+    check(
+        "0 attach 1 api
+         1 token 1 ann reviewer root
+         2 ask 1 1 abcde quorum=2
+         3 allow 1 ann
+         4 remove ann root
+         5 allow 1 bob
+         6 allow 1 root",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 token 1 ann reviewer root
+              + ann is a reviewer by root
+              + token 1 for ann by root
+              > done
+              > publish people
+            2 ask 1 1 abcde quorum=2
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            3 allow 1 ann
+              + ask 1 allowed by ann over http, more must
+              > counted for abcde, 1 missing
+              > publish ask 1
+            4 remove ann root
+              + ann removed by root
+              > done
+              > publish people
+              > publish ask 1
+            5 allow 1 bob
+              + ask 1 allowed by bob over http, more must
+              > counted for abcde, 1 missing
+              > publish ask 1
+            6 allow 1 root
+              + ask 1 allowed by root over http
+              > recorded allow abcde
+              > carry allow abcde to session 1
+              > publish ask 1
+        "#]],
+    );
+}

@@ -94,6 +94,8 @@ pub(crate) fn meaning(words: &[ShellWord], command: &Found, all: &[Found]) -> Me
             let is_unsafe = rest.iter().any(|word| word.is_flag() && word.text.contains('U'));
             Meaning { is_unclear: is_fed || is_unsafe, ..Meaning::default() }
         }
+        // Without an expression of perl's it puts names together itself.
+        "rename" | "rename.ul" => Meaning { changes_any: true, ..Meaning::default() },
         "gcc" | "cc" | "clang" | "g++" | "c++" | "clang++" | "cpp" | "tcc" => {
             let reads_any = rest.iter().any(|word| word.text == "-") && !input().is_as_it_stands();
             Meaning { reads_any, ..Meaning::default() }

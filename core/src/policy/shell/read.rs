@@ -19,6 +19,11 @@ pub(super) fn script(line: &str) -> Script {
 
 /// Reads one text; a text within another, such as what stands in backticks, is read as one of its own.
 fn read(text: &str, depth: usize, script: &mut Script) {
+    read_in(text, depth, false, script);
+}
+
+/// The same of what stands in the brackets of a list.
+fn read_in(text: &str, depth: usize, in_list: bool, script: &mut Script) {
     if depth > DEEPEST {
         return script.doubt(ParseIssue::Unreadable("it is nested too deep"));
     }
@@ -34,6 +39,8 @@ fn read(text: &str, depth: usize, script: &mut Script) {
         open: 0,
         wanting: false,
         has_case: false,
+        in_list,
+        list_ends: 0,
     };
     reader.run();
 }
@@ -54,6 +61,10 @@ struct ShellReader<'script> {
     wanting: bool,
     /// A `case` stands before.
     has_case: bool,
+    /// These are the elements of a list.
+    in_list: bool,
+    /// Where the last list ends.
+    list_ends: usize,
 }
 
 impl ShellReader<'_> {
@@ -70,6 +81,13 @@ impl ShellReader<'_> {
         }
         if !self.heredocs.is_empty() {
             self.unreadable("a here-document has no end");
+        }
+    }
+
+    /// Reads a text that stands within this one. What stands in a list is read as a command as well, and there.
+    fn read_inside(&mut self, text: &str) {
+        if !self.in_list {
+            read(text, self.depth + 1, self.script);
         }
     }
 

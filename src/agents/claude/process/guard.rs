@@ -94,8 +94,7 @@ fn end(child: u32, changes: &Receiver<ChildChange>) -> Option<WaitStatus> {
 fn clear() {
     let until = Instant::now() + KILL_TIMEOUT;
     while Instant::now() < until {
-        let left = processes::descendants(std::process::id());
-        let left: Vec<u32> = left.into_iter().filter(|pid| !processes::is_gate(*pid)).collect();
+        let left = processes::descendants_but_gates(std::process::id());
         if left.is_empty() {
             break;
         }

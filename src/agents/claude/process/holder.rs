@@ -110,8 +110,8 @@ impl Holder {
             started_with.get(OsStr::new(mark.0)).is_some_and(|value| value == mark.1)
         };
         for _ in 0..500 {
-            let mut left = processes::descendants(std::process::id());
-            left.retain(|pid| is_marked(*pid) && !processes::is_gate(*pid));
+            let mut left = processes::descendants_but_gates(std::process::id());
+            left.retain(|pid| is_marked(*pid));
             if left.is_empty() {
                 break;
             }

@@ -1,6 +1,6 @@
 //! What stands in brackets: where it ends, whatever quotes, comments and texts are in it.
 
-use super::{ShellReader, read};
+use super::ShellReader;
 
 impl ShellReader<'_> {
     /// Whether an opening bracket stands in the words of a command, where bash knows none: zsh takes it for a pattern.
@@ -27,7 +27,7 @@ impl ShellReader<'_> {
         self.at += 1;
         // In `${x:-$(y)}` only y is a command; in `$(y)` all of it.
         if opens == '(' || inside.contains(['`', '(']) {
-            read(&inside, self.depth + 1, self.script);
+            self.read_inside(&inside);
         }
         inside
     }

@@ -1,7 +1,7 @@
 //! The elements of lists.
 
 use super::super::{Joint, Script, ShellCommand, ShellWord};
-use super::{ShellReader, assignment, read};
+use super::{ShellReader, assignment, read_in};
 
 impl ShellReader<'_> {
     /// Takes in the elements of `NAME=(…)` as values of the name, and says whether it is one. They are read as a command as
@@ -11,13 +11,19 @@ impl ShellReader<'_> {
         let raw: String = self.chars[*from..self.at].iter().collect();
         let name = assignment(&ShellWord { raw, ..word.clone() }).filter(|(_, value)| value.text.is_empty());
         let Some((name, _)) = name else { return false };
+        // There are no lists in lists: a shell refuses such a line, and goes on with the next.
+        if self.in_list || self.at < self.list_ends {
+            self.unreadable("it has a list in a list");
+            return true;
+        }
         let here = self.at;
         self.at += 1;
         self.pass_brackets('(', ')', 0);
         let inside: String = self.chars[here + 1..self.at.min(self.chars.len())].iter().collect();
+        self.list_ends = self.at;
         self.at = here;
         let mut elements = Script::default();
-        read(&inside, 0, &mut elements);
+        read_in(&inside, 0, true, &mut elements);
         let own = elements.commands.into_iter().filter(|command| !command.is_nested);
         let words =
             own.flat_map(|command| command.assignments.into_iter().map(|(_, value)| value).chain(command.words));

@@ -2,7 +2,7 @@
 
 use super::super::doubt;
 use super::super::word::{Piece, is_printable};
-use super::{ShellReader, read};
+use super::ShellReader;
 
 impl ShellReader<'_> {
     pub(super) fn single_quotes(&mut self) {
@@ -212,7 +212,7 @@ impl ShellReader<'_> {
         }
         self.at += 1;
         self.printed(&inside);
-        read(&inside, self.depth + 1, self.script);
+        self.read_inside(&inside);
     }
 
     /// Adds what a command prints. A new file of `mktemp` has no name that anybody has given to another one.

@@ -2,7 +2,7 @@
 
 use super::super::word::Piece;
 use super::super::{Redirect, ShellWord, Way, doubt};
-use super::{ShellReader, read};
+use super::ShellReader;
 
 /// A text that begins after this line.
 pub(super) struct HereDocument {
@@ -147,7 +147,7 @@ impl ShellReader<'_> {
             self.not_plain(if is_filled { "it holds a here-document that is filled in" } else { doubt::TEXT });
             if !as_it_stands && body.contains(['`', '$']) {
                 // In double quotes the same things happen as in such a text.
-                read(&format!(": \"{}\"", body.replace('"', "")), self.depth + 1, self.script);
+                self.read_inside(&format!(": \"{}\"", body.replace('"', "")));
             }
             if let Some(text) = self.script.texts.get_mut(place) {
                 *text = if as_it_stands { body } else { without_escapes(&body) };

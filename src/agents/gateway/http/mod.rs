@@ -1,0 +1,161 @@
+//! Clients over HTTP: one process holds the servers of all of them, behind the gate, which has looked at who they are.
+
+mod answering;
+mod clients;
+mod sessions;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request};
+use hyper_util::rt::TokioIo;
+use rmcp::RoleServer;
+use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::session::SessionManager as _;
+use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::net::UnixListener;
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+
+use super::server::GatewayServer;
+use crate::agents::mcp_stdio::LONGEST_LINE;
+use crate::fixed;
+pub(super) use answering::AnswerListener;
+use answering::{AnswerBody, Timely, refuse};
+pub(crate) use clients::MakeGateway;
+use clients::StatelessClients;
+use sessions::OpenSessions;
+
+/// Clients at once, and requests of those that have no session.
+const MOST_CLIENTS: usize = 256;
+/// How often what nobody uses any more is looked for.
+const SWEEP: Duration = Duration::from_secs(60);
+/// A stream on which nothing is said has a comment so often, so that nothing between the client and us closes it.
+const COMMENT: Duration = Duration::from_secs(15);
+
+/// The headers that the gate writes, and no client.
+#[derive(Clone, Copy)]
+pub(crate) struct OwnHeaders {
+    /// Whose token it was.
+    pub(crate) client: &'static str,
+}
+
+const SESSION: &str = "mcp-session-id";
+
+struct GatewayHost {
+    service: StreamableHttpService<GatewayServer, LocalSessionManager>,
+    manager: Arc<LocalSessionManager>,
+    clients: Arc<StatelessClients>,
+    sessions: Arc<OpenSessions>,
+    headers: OwnHeaders,
+}
+
+/// Serves clients on this socket until `stop`. `headers` are those in which the gate says who a client is.
+pub(crate) async fn serve(
+    listener: UnixListener,
+    make: MakeGateway,
+    headers: OwnHeaders,
+    stop: CancellationToken,
+) -> anyhow::Result<()> {
+    let host = Arc::new(GatewayHost::new(make, headers, stop.child_token()));
+    let mut sweep = tokio::time::interval(fixed::wait("MCP_SWEEP", SWEEP));
+    loop {
+        let stream = tokio::select! {
+            accepted = listener.accept() => accepted?.0,
+            _ = sweep.tick() => {
+                host.sweep().await;
+                continue;
+            }
+            () = stop.cancelled() => return Ok(()),
+        };
+        // Only the gate, which started us, says whose token a request has.
+        let peer = stream.peer_cred().ok().and_then(|peer| peer.pid()?.try_into().ok());
+        if peer != Some(std::os::unix::process::parent_id()) {
+            tracing::warn!(?peer, "another process than the gate tried the socket");
+            continue;
+        }
+        let host = Arc::clone(&host);
+        tokio::spawn(async move {
+            let service = service_fn(|request: Request<Incoming>| {
+                let host = Arc::clone(&host);
+                async move { Ok::<_, std::convert::Infallible>(host.answer(request).await) }
+            });
+            if let Err(error) = http1::Builder::new().serve_connection(TokioIo::new(stream), service).await {
+                tracing::debug!(%error, "a connection of the gate");
+            }
+        });
+    }
+}
+
+impl GatewayHost {
+    fn new(make: MakeGateway, headers: OwnHeaders, stop: CancellationToken) -> Self {
+        let clients = Arc::new(StatelessClients::new(make, headers));
+        let mut manager = LocalSessionManager::default();
+        manager.session_config = SessionConfig::default();
+        // Ours to say: a session whose client waits for a person is not idle.
+        manager.session_config.keep_alive = None;
+        let manager = Arc::new(manager);
+        let config = StreamableHttpServerConfig::default()
+            // The gate has looked at both.
+            .disable_allowed_hosts()
+            .disable_allowed_origins()
+            .with_sse_keep_alive(Some(comment_time()))
+            .with_max_request_body_bytes(LONGEST_LINE)
+            .with_cancellation_token(stop);
+        let places = Arc::new(Semaphore::new(MOST_CLIENTS));
+        let of_clients = Arc::clone(&clients);
+        let server = move || {
+            let place = Arc::clone(&places).try_acquire_owned();
+            let place = place.map_err(|_| std::io::Error::other("too many MCP clients at once"))?;
+            let clients = Arc::clone(&of_clients);
+            let find = move |client: &str, context: &RequestContext<RoleServer>| clients.core(client, context);
+            Ok(GatewayServer::new(Box::new(find), Some(place)))
+        };
+        let service = StreamableHttpService::new(server, Arc::clone(&manager), config);
+        Self { service, manager, clients, sessions: Arc::default(), headers }
+    }
+
+    async fn answer(self: Arc<Self>, mut request: Request<Incoming>) -> hyper::Response<AnswerBody> {
+        let text = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+        let (whose, session) = (text(self.headers.client).unwrap_or_default(), text(SESSION));
+        let in_use = match &session {
+            // A session belongs to the token that began it.
+            Some(session) => match self.sessions.enter(session, &whose) {
+                Some(in_use) => Some(in_use),
+                None => return refuse(hyper::StatusCode::NOT_FOUND, "Not Found: Session not found"),
+            },
+            None => None,
+        };
+        let ends = session.filter(|_| request.method() == Method::DELETE);
+        let listening = AnswerListener::default();
+        request.extensions_mut().insert(listening.clone());
+        let timely = Timely { listening: listening.leaving(), _in_use: in_use, comment: comment_time() };
+        let host = Arc::clone(&self);
+        let handling = Box::pin(async move { host.service.handle(request).await });
+        let response = timely.answer(handling).await;
+        if let Some(begun) = response.headers().get(SESSION).and_then(|id| id.to_str().ok()) {
+            self.sessions.begin(begun, &whose);
+        }
+        if let Some(ended) = ends {
+            self.sessions.end(&ended);
+        }
+        response
+    }
+
+    /// Ends what nobody uses any more.
+    async fn sweep(&self) {
+        self.clients.forget_idle();
+        for session in self.sessions.take_idle() {
+            tracing::info!(%session, "an MCP client left without a word");
+            drop(self.manager.close_session(&session.into()).await);
+        }
+    }
+}
+
+fn comment_time() -> Duration {
+    fixed::wait("MCP_HEARTBEAT", COMMENT)
+}

@@ -1,0 +1,75 @@
+//! `portcullis mcp host`: the gateway for clients over HTTP, in a process of its own.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use portcullis_core::{GATEWAY, Label, SessionAbout};
+use portcullis_wire::routes::MCP_CLIENT;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio_util::sync::CancellationToken;
+
+use super::super::signals::stop_on_signals;
+use super::super::{log_at, paths};
+use super::serve::{attached, of_files, settings_of};
+use super::variable;
+use crate::agents::gateway::http::{self, OwnHeaders};
+use crate::agents::gateway::{Gateway, OfferedServers, WantedOffer};
+use crate::config::Paths;
+use crate::gate::bind_socket;
+use crate::upstream::auth::AuthFolder;
+use crate::upstream::config::ServerLayer;
+use crate::upstream::{Timeouts, Upstreams};
+
+/// Tried as often as Claude Code does when it starts.
+const TRIES: u32 = 3;
+
+#[derive(clap::Args)]
+pub(super) struct McpHost {}
+
+impl McpHost {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        log_at("info");
+        let stop = stop_on_signals()?;
+        let paths = paths()?;
+        paths.prepare()?;
+        let listener = bind_socket(&paths.mcp_socket())?;
+        tokio::spawn(end_with_input(stop.clone()));
+        // Whoever started this may connect now.
+        let mut output = tokio::io::stdout();
+        output.write_all(b"\n").await?;
+        output.flush().await?;
+        let make = Box::new(move |token: &str, offer: WantedOffer| gateway_of(&paths, token, offer));
+        http::serve(listener, make, OwnHeaders { client: MCP_CLIENT }, stop).await?;
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The gate holds the other end of our standard input, and nothing else closes it.
+async fn end_with_input(stop: CancellationToken) {
+    let (mut input, mut ignored) = (tokio::io::stdin(), [0; 64]);
+    while !matches!(input.read(&mut ignored).await, Ok(0) | Err(_)) {}
+    stop.cancel();
+}
+
+/// The servers of every folder: the user's, or those of the managed file.
+fn gateway_of(paths: &Paths, token: &str, offer: WantedOffer) -> Gateway {
+    let home = paths.user_home().map_or_else(|| PathBuf::from("/"), Path::to_owned);
+    let upstreams =
+        Upstreams::new(home, Timeouts::read(&variable), TRIES).with_tokens(AuthFolder::new(&paths.state_dir));
+    let upstreams = match crate::gate::reach::this_program() {
+        Ok(program) => upstreams.guarded_by(program),
+        Err(_) => upstreams,
+    };
+    let is_everywhere = |layer| !matches!(layer, ServerLayer::Local | ServerLayer::Project);
+    let read = of_files(PathBuf::from("/"), paths.clone(), offer.server.clone(), is_everywhere);
+    let servers = OfferedServers::following(&upstreams, read);
+    let lends_model = settings_of(paths).mcp.sampling;
+    let (paths, label) = (paths.clone(), Label::new(token));
+    let attach = move |client: &str| {
+        let label = label.clone().or_else(|| Label::new(client));
+        let label = label.unwrap_or_else(|| Label::of_folder(Path::new("client")));
+        attached(&paths, SessionAbout::new(label, GATEWAY))
+    };
+    Gateway { upstreams: Arc::new(upstreams), servers, offer, lends_model, attach: Box::new(attach) }
+}

@@ -1,0 +1,134 @@
+//! `/mcp`: the gateway over HTTP. Requests are passed on to the process that holds the MCP servers, and its answers back.
+
+use std::sync::{Arc, Mutex};
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::{StreamExt as _, stream};
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::Incoming;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, COOKIE, HOST, HeaderName, HeaderValue, ORIGIN, TRANSFER_ENCODING};
+use hyper_util::rt::TokioIo;
+use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::routes::MCP_CLIENT;
+use tokio::net::UnixStream;
+
+use super::Door;
+use super::access::Permitted;
+use super::body::collect;
+use super::response::ErrorResponse;
+use super::sse::{self, Pass};
+use crate::locks::locked;
+
+/// As long a message may be as on standard streams.
+const LARGEST_MESSAGE: usize = 16 << 20;
+/// Connections that are kept for the next request.
+const MOST_IDLE: usize = 16;
+
+/// Connects to the process that holds the servers, starting it where it does not run.
+pub(crate) type McpConnect = Box<dyn Fn() -> BoxFuture<'static, anyhow::Result<UnixStream>> + Send + Sync>;
+
+/// How requests come to the process that holds the servers.
+pub(crate) struct McpPassage {
+    connect: McpConnect,
+    /// Connections whose last answer was read to its end.
+    idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+}
+
+impl McpPassage {
+    pub(crate) fn new(connect: McpConnect) -> Arc<Self> {
+        Arc::new(Self { connect, idle: Mutex::default() })
+    }
+
+    /// Sends a request on. What was not sent over an old connection is over a new one.
+    async fn send(
+        &self,
+        mut request: hyper::Request<Full<Bytes>>,
+    ) -> anyhow::Result<(hyper::Response<Incoming>, SendRequest<Full<Bytes>>)> {
+        loop {
+            let kept = locked(&self.idle).pop();
+            let is_kept = kept.is_some();
+            let mut sender = match kept {
+                Some(sender) => sender,
+                None => self.open().await?,
+            };
+            if let Err(error) = sender.ready().await {
+                anyhow::ensure!(is_kept, error);
+                continue;
+            }
+            match sender.try_send_request(request).await {
+                Ok(response) => return Ok((response, sender)),
+                Err(mut error) => match error.take_message().filter(|_| is_kept) {
+                    Some(unsent) => request = unsent,
+                    None => return Err(error.into_error().into()),
+                },
+            }
+        }
+    }
+
+    async fn open(&self) -> anyhow::Result<SendRequest<Full<Bytes>>> {
+        let stream = (self.connect)().await?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        tokio::spawn(connection);
+        Ok(sender)
+    }
+
+    fn keep(&self, sender: SendRequest<Full<Bytes>>) {
+        let mut idle = locked(&self.idle);
+        if idle.len() < MOST_IDLE {
+            idle.push(sender);
+        }
+    }
+}
+
+pub(super) async fn pass(
+    State(door): State<Arc<Door>>,
+    permitted: Permitted,
+    request: Request,
+) -> Result<Response, ErrorResponse> {
+    let place = sse::take_place(&door, &permitted)?;
+    let (mut head, body) = request.into_parts();
+    let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    let mut share = door.unfinished.share(Some(&permitted));
+    let body = Limited::new(body, LARGEST_MESSAGE);
+    let body =
+        collect(body, length.filter(|length| *length <= LARGEST_MESSAGE), &mut share, door.limits.idle_time).await;
+    let body = body.map_err(|broken| broken.fault(LARGEST_MESSAGE))?;
+    // A token that was revoked while the body came lets nobody in any more.
+    if permitted.token.as_ref().is_some_and(|token| !door.credentials.still_counts(token)) {
+        return Err(Fault::new(Kind::Forbidden, "forbidden").into());
+    }
+    // The other end has nothing to do with the secret, nor with the address that it was reached by.
+    for name in [AUTHORIZATION, COOKIE, ORIGIN, CONTENT_LENGTH, TRANSFER_ENCODING] {
+        head.headers.remove(name);
+    }
+    head.headers.insert(HOST, HeaderValue::from_static("localhost"));
+    let name = HeaderValue::from_str(&permitted.actor.name).unwrap_or(HeaderValue::from_static("client"));
+    head.headers.insert(HeaderName::from_static(MCP_CLIENT), name);
+    head.extensions.clear();
+    let sent = door.gateway.send(hyper::Request::from_parts(head, Full::new(body))).await;
+    drop(share);
+    let away = |error: anyhow::Error| Fault::new(Kind::StartFailed, format!("the MCP servers: {error:#}"));
+    let (response, sender) = sent.map_err(away)?;
+    let passage = Arc::clone(&door.gateway);
+    let read = stream::once(async move {
+        passage.keep(sender);
+        drop(place);
+    });
+    let bytes = response.into_parts();
+    let (head, body) = bytes;
+    let (stop, pass) = (door.stop.clone(), Pass::of(&door, &permitted));
+    // A token that is revoked lets nobody listen any more.
+    let ended = Box::pin(async move {
+        tokio::select! {
+            () = pass.ended() => {}
+            () = stop.cancelled() => {}
+        }
+    });
+    let body = body.into_data_stream().map(Some).chain(read.map(|()| None)).filter_map(std::future::ready);
+    Ok(Response::from_parts(head, Body::from_stream(body.take_until(ended))))
+}

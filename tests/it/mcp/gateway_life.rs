@@ -1,0 +1,153 @@
+//! The gateway over time: a configuration that changes under it, results that are too large, names that collide, a client of
+//! 2026-07-28 on standard streams, and the real Claude Code over HTTP.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::gateway::{Client, patient, text};
+use super::{configure, everything, fake};
+use crate::fakes::model::Model;
+use crate::fakes::script::Rule;
+use crate::support::PATIENCE;
+use crate::support::child::Stdin;
+use crate::support::claude::Claude;
+use crate::support::until;
+
+#[test]
+fn a_server_that_is_added_is_offered_and_a_call_on_another_goes_on() {
+    let home = patient();
+    home.fix("PORTCULLIS_TEST_MCP_LOOK", 20);
+    let _gate = home.serve();
+    configure(&home, &json!({"real": everything()}));
+    home.run(&["rules", "add", "allow", "mcp__real"]).ok();
+    let client = Client::start(&home, &[]);
+    assert!(client.tools().iter().all(|tool| tool.starts_with("real__")));
+    let arguments = json!({"duration": 2, "steps": 20});
+    let params = json!({"name": "real__trigger-long-running-operation", "arguments": arguments,
+        "_meta": {"progressToken": "mine"}});
+    let called = client.send("tools/call", &params);
+    client.message(|message| message["method"] == "notifications/progress");
+    configure(&home, &json!({"real": everything(), "fake": fake("none")}));
+    client.message(|message| message["method"] == "notifications/tools/list_changed");
+    let has_both =
+        |tools: &Vec<String>| ["fake__echo", "real__echo"].iter().all(|name| tools.iter().any(|tool| tool == name));
+    until("both are offered", || Some(client.tools()).filter(has_both));
+    assert!(text(&client.answer(called)).contains("completed"));
+    configure(&home, &json!({"fake": fake("none")}));
+    until("the server is gone", || Some(client.tools()).filter(|tools| tools == &["fake__echo"]));
+}
+
+#[test]
+fn a_result_of_more_than_16_mib_is_a_tool_error_with_its_size() {
+    let home = patient();
+    let _gate = home.serve();
+    configure(&home, &json!({"fake": fake("huge")}));
+    home.run(&["rules", "add", "allow", "mcp__fake"]).ok();
+    let client = Client::start(&home, &[]);
+    let whole = client.answer(client.call("fake__echo", &json!({"bytes": 15_000_000})));
+    assert_eq!(text(&whole).len(), 15_000_000);
+    let refused = client.answer(client.call("fake__echo", &json!({"bytes": 17_000_000})));
+    assert_eq!(refused["result"]["isError"], true);
+    assert!(text(&refused).contains("a result of 170000") && text(&refused).contains("16777216"), "{refused}");
+}
+
+#[test]
+fn names_that_collide_stay_apart_and_each_call_reaches_its_own_tool() {
+    let home = patient();
+    let gate = home.serve();
+    configure(&home, &json!({"a-b": fake("none"), "a_b": fake("none"), "fake": fake("collide")}));
+    let client = Client::start(&home, &[]);
+    let tools = client.tools();
+    let mut different = tools.clone();
+    different.sort();
+    different.dedup();
+    assert_eq!((tools.len(), different.len()), (5, 5), "{tools:?}");
+    assert!(tools.iter().all(|tool| tool.len() <= 64), "{tools:?}");
+    let mut asked = vec![];
+    for tool in tools.iter().filter(|tool| tool.starts_with('a')) {
+        let called = client.call(tool, &json!({}));
+        let ask = gate.only_ask();
+        asked.push(ask["tool"].as_str().unwrap().to_owned());
+        gate.answer(&ask, &json!({"behavior": "deny"}));
+        client.answer(called);
+    }
+    asked.sort();
+    asked.dedup();
+    assert_eq!(asked.len(), 2, "a rule for one is no rule for the other: {asked:?}");
+}
+
+#[test]
+fn what_is_always_allowed_can_be_taken_back() {
+    let home = patient();
+    let gate = home.serve();
+    configure(&home, &json!({"fake": fake("none")}));
+    let client = Client::start(&home, &[]);
+    let called = client.call("fake__echo", &json!({"n": 1}));
+    gate.answer(&gate.only_ask(), &json!({"behavior": "allow", "scope": "always"}));
+    text(&client.answer(called));
+    text(&client.answer(client.call("fake__echo", &json!({"n": 2}))));
+    let forgotten = home.run(&["mcp", "forget", "mcp__fake__echo"]).ok();
+    assert_eq!(forgotten.stdout, "mcp__fake__echo is asked for again.\n");
+    let called = client.call("fake__echo", &json!({"n": 3}));
+    gate.answer(&gate.only_ask(), &json!({"behavior": "deny"}));
+    assert!(text(&client.answer(called)).starts_with("Denied"));
+    assert!(!home.run(&["mcp", "forget", "mcp__fake__echo"]).status.success());
+}
+
+#[test]
+fn a_client_of_2026_07_28_uses_the_gateway_on_standard_streams() {
+    let home = patient();
+    let gate = home.serve();
+    configure(&home, &json!({"fake": fake("none")}));
+    let child = home.spawn(home.command(&["mcp", "serve"]), Stdin::Open);
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "tester", "version": "1"}});
+    let ask = |id: u64, method: &str, mut params: Value| {
+        params["_meta"] = meta.clone();
+        child.write(format!("{}\n", json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})));
+    };
+    let answer = |id: u64| -> Value {
+        let is_it = |line: &str| serde_json::from_str::<Value>(line).is_ok_and(|message| message["id"] == id);
+        serde_json::from_str(&child.line(PATIENCE, is_it)).unwrap()
+    };
+    ask(1, "server/discover", json!({}));
+    let found = answer(1);
+    let versions = found["result"]["supportedVersions"].as_array().unwrap_or_else(|| panic!("{found}"));
+    assert!(versions.contains(&json!("2026-07-28")), "{found}");
+    ask(2, "tools/list", json!({}));
+    assert_eq!(answer(2)["result"]["tools"][0]["name"], "fake__echo");
+    ask(3, "tools/call", json!({"name": "fake__echo", "arguments": {"n": 1}}));
+    gate.allow(&gate.only_ask());
+    assert_eq!(text(&answer(3)), r#"echo {"n":1}"#);
+}
+
+#[test]
+fn the_real_cli_waits_over_http_for_as_long_as_a_person_takes() {
+    let home = patient();
+    // Claude Code gives a call up after a second without progress here; the gateway tells of it five times in a second.
+    home.fix("PORTCULLIS_TEST_MCP_HEARTBEAT", 200);
+    let gate = home.serve();
+    configure(&home, &json!({"real": everything()}));
+    let model = Model::start(vec![
+        Rule::on_text("go").call("mcp__gate__real__echo", json!({"message": "first"})).once(),
+        Rule::on_result("Echo: first").call("mcp__gate__real__echo", json!({"message": "second"})).once(),
+        Rule::on_result("Denied").say("done: $RESULT"),
+    ]);
+    let address = format!("http://{}/mcp", gate.address());
+    let authorization = format!("Bearer {}", home.token_for("claude", "agent"));
+    let entry = json!({"type": "http", "url": address, "headers": {"Authorization": authorization}});
+    let mut command = Claude::command(&home, &model);
+    command.env("CLAUDE_CODE_MCP_TOOL_IDLE_TIMEOUT", "1000");
+    let servers = json!({"mcpServers": {"gate": entry}});
+    let claude = Claude::headless_command(&home, command, "go", &servers, &["--allowedTools", "mcp__gate"]);
+    let ask = gate.open_ask();
+    // Three times as long as it waits for a call that says nothing.
+    std::thread::sleep(Duration::from_secs(3));
+    gate.allow(&ask);
+    let second = until("the second prompt", || gate.asks().into_iter().find(|ask| ask["input"]["message"] == "second"));
+    gate.answer(&second, &json!({"behavior": "deny", "why": "once is enough"}));
+    let said = claude.wait().ok().stdout;
+    assert!(said.starts_with("done: Denied: once is enough\n"), "{said}");
+}

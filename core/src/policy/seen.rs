@@ -55,7 +55,8 @@ impl Toucher<'_> {
             for path in made {
                 self.touched.insert(Touch { path: path.clone(), ..touch.clone() });
             }
-            if !path.contains(ANY) {
+            // A pattern that finds nothing stands for itself.
+            if !path.contains(ANY) && !made.is_empty() {
                 return;
             }
         }

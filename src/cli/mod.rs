@@ -223,8 +223,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
     code
 }
 
-/// The stack of a thread that waits for files or standard input.
-const THREAD_STACK: usize = 2 << 20;
+/// The stack of a thread that waits for files or judges a line, which functions read that call themselves, to a bounded depth.
+const THREAD_STACK: usize = 8 << 20;
 
 /// The name of a dev sender, which must not be taken for another's.
 fn dev_name(name: &str) -> Result<String, String> {

@@ -176,7 +176,7 @@ mod tests {
             nobody: welcome asset health link_device describe
             sender: say listen post_event upload_file show_event_file show_reply_file list_events show_event retry_event drop_event list_sessions show_session list_replies watch me
             reviewer: stream_session session_history stop_session resume_session interrupt_session list_asks show_ask answer_ask list_verdicts pending confirm permissions_pending permissions_confirm show_push subscribe_push unsubscribe_push set_presence
-            admin: list_conversations start_session prompt_session set_session_mode set_session_model list_default_modes show_default_mode set_default_mode end_session chat status stop list_tokens add_token revoke_token list_devices add_device_link revoke_device list_people set_role remove_person approve_pairing unlink_identity read_log verify_log list_rules check_rules redact bar metrics
+            admin: list_conversations start_session prompt_session set_session_mode set_session_model list_default_modes show_default_mode set_default_mode end_session chat status stop list_tokens add_token revoke_token list_devices add_device_link revoke_device list_people set_role remove_person approve_pairing unlink_identity read_log verify_log list_rules check_rules list_mcp_servers approve_mcp_server login_mcp_server redact bar metrics
             agent: hook mcp_post mcp_listen mcp_end mcp_post_one mcp_listen_one mcp_end_one
         "#]].assert_eq(&told);
         let here = open_to(&caller(Role::Admin.rights(), Via::Socket, everything()));

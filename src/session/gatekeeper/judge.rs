@@ -11,7 +11,7 @@ use portcullis_core::AskKind;
 use portcullis_core::policy::{Call, Decision, Judgement, Mode, OutsidePolicy};
 use portcullis_wire::tools;
 use serde_json::json;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::Semaphore;
 
 use super::request::{Decision as GateDecision, ToolRequest};
 use crate::fixed;
@@ -21,8 +21,6 @@ use crate::rules::{Rules, late};
 const JUDGED_WITHIN: Duration = Duration::from_secs(2);
 /// Judgements at once. One that a file system keeps waiting keeps its place, and what finds none is late.
 const MOST_AT_ONCE: usize = 16;
-/// A line is read by functions that call themselves, to a depth that is bounded and that debug builds need much room for.
-const STACK: usize = 16 << 20;
 
 /// The rules of one session.
 #[derive(Clone)]
@@ -119,14 +117,13 @@ impl Judge {
         let judged_in = Arc::clone(&self.judged_in);
         let judging = async {
             let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
-            let (send, made) = oneshot::channel();
-            let judging = move || {
-                // Who no longer waits has gone on without it. A thread that breaks down sends nothing, which is late.
-                drop(send.send(work(&judged_in)));
+            // One that breaks down gives its place back, and is late.
+            let judging = tokio::task::spawn_blocking(move || {
+                let made = work(&judged_in);
                 drop(place);
-            };
-            std::thread::Builder::new().name("judge".to_owned()).stack_size(STACK).spawn(judging).ok()?;
-            made.await.ok()
+                made
+            });
+            judging.await.ok()
         };
         let limit = fixed::wait("JUDGED_WITHIN", JUDGED_WITHIN);
         let judged = tokio::time::timeout(limit, judging).await.ok().flatten();

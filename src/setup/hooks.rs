@@ -116,8 +116,6 @@ fn command_hook(event: HookEvent, call: Vec<(&'static str, Node)>) -> Node {
     }
     if event == HookEvent::PreToolUse {
         hook.push(("statusMessage", Node::Text(HELD_MESSAGE.to_owned())));
-        // A hook that could not say anything must not let the call run: a project can see to it that it cannot start.
-        hook.push(("onFailure", Node::Text("block".to_owned())));
     }
     hook.push(("timeout", Node::Whole(seconds(event))));
     Node::Object(hook)

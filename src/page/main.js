@@ -44,7 +44,7 @@ function show(event) {
   const tab = (href, key) => h("a", { href, "aria-current": here === href && "page" }, t(key));
   frame = { prompts: h("div", { class: "prompts", role: "region", "aria-label": t("prompts") }), away: h("p", { class: "away", role: "status", hidden: true }, t("away")), waiting: waitingBar() };
   const bars = h("div", { class: "bars" },
-    h("nav", { "aria-label": "Portcullis" }, tab("#/", "sessions"), may("admin") && [tab("#/log", "log"), tab("#/rules", "rules"), tab("#/servers", "servers"), tab("#/people", "people")], tab("#/devices", may("admin") ? "devices" : "settings")),
+    h("nav", { "aria-label": "Portcullis" }, tab("#/", "sessions"), may("admin") && [tab("#/log", "log"), tab("#/rules", "rules"), tab("#/servers", "mcp"), tab("#/people", "people")], tab("#/devices", may("admin") ? "devices" : "settings")),
     frame.away, frame.waiting.element);
   keepBelow(bars);
   app.replaceChildren(bars,

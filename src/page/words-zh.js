@@ -91,7 +91,7 @@ export const zh = {
   noNotify: "关闭通知", notifiedAlways: "有请求等待时，即使页面已关闭，此浏览器也会通知你；页面打开时，会话完成或结束也会通知。",
   anotherDevice: "要绑定其他设备，请在运行网关的电脑上执行 portcullis device link。",
   tokenOf: "{name} 的令牌，只显示这一次：", copy: "复制", copied: "已复制。",
-  servers: "MCP 服务器", serversHow: "会启动或连接可用的服务器，以查看其状态。", lookAgain: "重新查看", connecting: "正在连接……",
+  mcp: "MCP", servers: "MCP 服务器", serversHow: "会启动或连接可用的服务器，以查看其状态。", lookAgain: "重新查看", connecting: "正在连接……",
   noServers: "此文件夹没有配置 MCP 服务器。", noServersHow: "添加一个：portcullis mcp add NAME -- COMMAND。",
   approve: "批准", yesApprove: "是，批准", reallyApprove: "此处所示内容将在网关所在电脑上运行，或由它连接。按现状批准吗？",
   signIn: "登录", openSignIn: "打开登录页面", signInHow: "请在网关所在的电脑上打开：登录后会跳回那里。然后重新查看。", signedIn: "无需登录。",

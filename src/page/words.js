@@ -96,7 +96,7 @@ export const en = {
   noNotify: "Turn notifications off", notifiedAlways: "This browser tells you when something waits, also while this page is closed; and when a session is done or has ended, while it is open.",
   anotherDevice: "Another device is linked by portcullis device link, at the computer where the gate runs.",
   tokenOf: "The token of {name}. It is shown this once:", copy: "Copy", copied: "Copied.",
-  servers: "MCP servers", serversHow: "Those that may be used are started or reached to see how they are.", lookAgain: "Look again", connecting: "Connecting …",
+  mcp: "MCP", servers: "MCP servers", serversHow: "Those that may be used are started or reached to see how they are.", lookAgain: "Look again", connecting: "Connecting …",
   noServers: "No MCP server is configured for this folder.", noServersHow: "Add one: portcullis mcp add NAME -- COMMAND.",
   approve: "Approve", yesApprove: "Yes, approve", reallyApprove: "What is shown here will run on the gate's computer, or be reached from it. Approve it as it stands?",
   signIn: "Sign in", openSignIn: "Open the sign-in page", signInHow: "Open it on the gate's own computer: it leads back there. Then look again.", signedIn: "Nobody has to sign in.",

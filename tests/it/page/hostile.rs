@@ -158,7 +158,7 @@ fn in_the_names_of_mcp_servers_their_tools_and_what_they_are_given() {
     page.click(".session");
     page.see_text(".call .tool", tool);
     page.click(".call summary");
-    page.see_text(".call .code", "onclick");
+    page.see_text(".call .arguments", "onclick");
     nothing_happened(&page);
     page.click(".prompt [data-action=deny]");
     page.see_text(".settled", tool);

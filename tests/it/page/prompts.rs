@@ -147,8 +147,8 @@ fn a_number_that_a_script_cannot_hold_is_shown_and_edited_as_it_is() {
     page.see_text(".prompt details .code", "9007199254740993");
     page.click(".prompt summary >> text=More answers");
     page.click("[data-action=edit]");
-    let text = page.run("document.querySelector('.more textarea').value").as_str().unwrap().replace("hello", "hi");
-    page.fill(".more textarea", &text);
+    // The arguments of an MCP call are a form.
+    page.fill(".more label:has-text(\"note\") textarea", "hi");
     page.click(".more [data-action=allow]");
     page.click("[data-action=yesAllow]");
     let mut answer = String::new();

@@ -29,6 +29,8 @@ pub(super) struct Tapped<T> {
     tap: Option<ChannelTap>,
     /// Read, and not yet handed on: what waits for a place here may be dropped.
     waiting: Option<ChannelSaid>,
+    /// The connection has ended, which is said once.
+    has_ended: bool,
 }
 
 #[derive(Clone)]
@@ -39,7 +41,7 @@ pub(super) struct ChannelTap {
 
 impl<T> Tapped<T> {
     pub(super) fn new(inner: T, tap: Option<ChannelTap>) -> Self {
-        Self { inner, tap, waiting: None }
+        Self { inner, tap, waiting: None, has_ended: false }
     }
 
     /// Hands on what was read. May be dropped while waiting.
@@ -77,11 +79,13 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tapped<T> {
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
             self.hand_on().await;
-            let message = self.inner.receive().await;
-            let Some(mut message) = message else {
-                self.waiting = Some(ChannelSaid::Gone);
-                self.hand_on().await;
+            if self.has_ended {
                 return None;
+            }
+            let Some(mut message) = self.inner.receive().await else {
+                self.has_ended = true;
+                self.waiting = Some(ChannelSaid::Gone);
+                continue;
             };
             match self.tap.as_ref().and_then(|_| said_for_session(&mut message)) {
                 Some(said) => self.waiting = Some(said),

@@ -197,10 +197,10 @@ routes! {
         outside: true, response: gives::<EventView>(), errors: &[Kind::NoSuchEvent],
     }
     RetryEvent Post "/api/v1/events/{id}/retry" TALK "Put an event back on its queue" {
-        outside: true, response: Text("`done`"), errors: &[Kind::NoSuchEvent, Kind::EventSettled],
+        from_inside: Refused("sending an event again"), outside: true, response: Text("`done`"), errors: &[Kind::NoSuchEvent, Kind::EventSettled],
     }
     DropEvent Post "/api/v1/events/{id}/drop" TALK "Take an event off its queue" {
-        outside: true, response: Text("`done`"), errors: &[Kind::NoSuchEvent, Kind::EventSettled],
+        from_inside: Refused("dropping an event"), outside: true, response: Text("`done`"), errors: &[Kind::NoSuchEvent, Kind::EventSettled],
     }
 
     ListSessions Get "/api/v1/sessions" TALK "The sessions" {

@@ -42,11 +42,19 @@ impl Hook {
         log_at("error");
         let (text, problem) = read_call();
         let arguments = fields_of(&text, problem.as_deref());
-        let event = HookCall::read(&arguments).ok().map(|call| call.event);
+        // What does not even say which hook it is may be the one before a call. Any other takes this answer for a mistake of
+        // ours, and goes on.
+        let event = match HookCall::read(&arguments) {
+            Ok(call) => Some(call.event),
+            Err(no_hook) => no_hook.is_unnamed().then_some(HookEvent::PreToolUse),
+        };
         self.answer(arguments).await.unwrap_or_else(|error| {
             tracing::debug!("{error:#}");
             if let Some(event @ HookEvent::PreToolUse) = event {
-                let why = format!("portcullis could not judge this call, so it is denied: {error:#}");
+                let why = format!(
+                    "portcullis could not judge this call, so it is denied: {error:#}. Try again; if it happens again, \
+                     `portcullis doctor` says what is wrong"
+                );
                 show(&HookOutput { output: refuse(event, &visible(&why)) });
             }
             ExitCode::SUCCESS

@@ -11,7 +11,7 @@ use super::finding::{Blocks, Finding};
 use crate::cli::environment;
 use crate::cli::setup::claude::{managed_settings, managed_settings_said};
 use crate::cli::setup::git::Tracking;
-use crate::cli::setup::hooks::{is_shared, version_of};
+use crate::cli::setup::hooks::{is_shared, program_of, version_of};
 use crate::cli::setup::installed::{Namesake, SettingsFile, settings_files};
 use crate::cli::setup::target::SettingsScope;
 
@@ -107,7 +107,7 @@ fn installation(settings: &SettingsFile, names: &[String]) -> Vec<Finding> {
 /// The programs that hooks of one's own run.
 fn programs_of<'a>(groups: &[(&'a str, &'a Value)]) -> BTreeSet<&'a str> {
     let own = groups.iter().filter(|(_, group)| !is_shared(group));
-    own.filter_map(|(_, group)| group["hooks"][0]["command"].as_str()).collect()
+    own.filter_map(|(_, group)| program_of(&group["hooks"][0])).collect()
 }
 
 /// A setting that keeps all hooks from being called.

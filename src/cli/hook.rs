@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::broken::broken_files;
 use super::channel::working_folder;
-use super::setup::installed::{Namesake, has_hooks_of_own};
+use super::setup::installed::{HarmfulVariables, Namesake, has_hooks_of_own};
 use super::{environment, log_at, paths, say};
 use crate::agents::claude::hooks::{self, Announced, HookOutput, HookWait, Unanswered};
 use crate::config::Paths;
@@ -81,7 +81,9 @@ impl Hook {
                     let namesake = Namesake::find(&project, &environment).map(|namesake| namesake.in_words());
                     let broken = broken_files(&paths, [project.as_path()]).into_iter();
                     let broken = broken.map(|problem| visible(&problem));
-                    let warnings: Vec<String> = namesake.into_iter().chain(broken).collect();
+                    let harmful = HarmfulVariables::find(&project, &environment).into_iter();
+                    let harmful = harmful.map(|found| format!("{}; {}", found.in_words(), HarmfulVariables::REMEDY));
+                    let warnings: Vec<String> = namesake.into_iter().chain(harmful).chain(broken).collect();
                     let warning = Some(warnings.join("\n")).filter(|warning| !warning.is_empty());
                     say(&format!("{}\n", watch(&[file.display().to_string()], warning.as_deref())));
                 }

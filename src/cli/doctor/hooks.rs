@@ -12,7 +12,7 @@ use crate::cli::environment;
 use crate::cli::setup::claude::{managed_settings, managed_settings_said};
 use crate::cli::setup::git::Tracking;
 use crate::cli::setup::hooks::{is_shared, program_of, version_of};
-use crate::cli::setup::installed::{Namesake, SettingsFile, settings_files};
+use crate::cli::setup::installed::{HarmfulVariables, Namesake, SettingsFile, settings_files};
 use crate::cli::setup::target::SettingsScope;
 
 const CHECK: &str = "hooks";
@@ -48,6 +48,11 @@ pub(super) fn look(project: &Path, names: &[String]) -> Vec<Finding> {
         let remedy = "remove it there, or have your own come first in this project: `portcullis install --hooks`";
         Finding::warn(CHECK, namesake.in_words(), remedy).blocking(Blocks::Sessions)
     }));
+    findings.extend(
+        HarmfulVariables::find(project, &environment)
+            .iter()
+            .map(|found| Finding::warn(CHECK, found.in_words(), HarmfulVariables::REMEDY).blocking(Blocks::Hooks)),
+    );
     findings.extend(switched_off(&settings));
     findings
 }

@@ -132,3 +132,26 @@ fn a_command_hook_denies_and_records_what_it_cannot_read() {
     assert!(log.contains("was kept from mcp__x__y") && log.contains("(decided by unreadable)"), "{log}");
     assert!(gate.asks().is_empty());
 }
+
+/// Also where nothing says that it is about a call: it may have been.
+#[test]
+fn what_is_no_call_at_all_is_never_nothing() {
+    let (home, _gate, _session) = hooked();
+    for garbage in ["", "null", "[]", "{}", "7", "{\"tool_name\": \"Bash\"}", "{\"hook_event_name\": 7}", "\u{1}\u{2}"]
+    {
+        let answer = command_hook(&home, &garbage, true).ok().json();
+        assert_eq!(decision(&answer), "deny", "{garbage:?}: {answer}");
+        let reason = answer["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap();
+        assert!(reason.contains("portcullis doctor"), "{reason}");
+    }
+    for (field, odd) in [("tool_input", json!(["ls"])), ("tool_name", json!(7)), ("cwd", json!({}))] {
+        let mut call = bash("ls");
+        call["hook_event_name"] = "PreToolUse".into();
+        call[field] = odd;
+        let answer = command_hook(&home, &call, true).ok().json();
+        assert_eq!(decision(&answer), "deny", "{field}: {answer}");
+    }
+    // A hook that says which it is, and is none of ours.
+    let other = command_hook(&home, &json!({"hook_event_name": "MessageDisplay"}), true).ok();
+    assert_eq!(other.stdout, "");
+}

@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use portcullis_core::{Label, SessionAbout, visible};
-use portcullis_wire::hooks::{HOOKS_VERSION, HookCall, HookEvent, LONGEST_CALL, fields_of, refuse, refuse_tool, watch};
+use portcullis_wire::hooks::{
+    HOOKS_VERSION, HookCall, HookEvent, LONGEST_CALL, NoHook, fields_of, refuse, refuse_tool, watch,
+};
 use serde_json::Value;
 
 use super::broken::broken_files;
@@ -51,8 +53,12 @@ impl Hook {
         self.answer(arguments).await.unwrap_or_else(|error| {
             tracing::debug!("{error:#}");
             if let Some(event @ HookEvent::PreToolUse) = event {
+                let why = match error.downcast_ref::<NoHook>() {
+                    Some(_) => "what the hook was told does not say which call it is about".to_owned(),
+                    None => format!("{error:#}"),
+                };
                 let why = format!(
-                    "portcullis could not judge this call, so it is denied: {error:#}. Try again; if it happens again, \
+                    "portcullis could not judge this call, so it is denied: {why}. Try again; if it happens again, \
                      `portcullis doctor` says what is wrong"
                 );
                 show(&HookOutput { output: refuse(event, &visible(&why)) });

@@ -19,7 +19,7 @@ pub(super) fn removed(call: &Call, action: &Action, context: &Context, disk: &dy
     let mut names: Vec<String> = vec![];
     for suspect in following {
         let Some(mut words) = removers::removed(&suspect.words) else { continue };
-        if removers::takes_the_folder(&suspect.words) {
+        if words.is_empty() && removers::takes_the_folder(&suspect.words) {
             words.push(&here);
         }
         names.extend(words.into_iter().flat_map(|word| suspects.variables.spellings(word)));

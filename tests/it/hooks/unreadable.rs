@@ -101,7 +101,10 @@ fn a_posted_call_that_cannot_be_read_is_denied_and_recorded() {
     let denied = home.records("access_denied").last().cloned().unwrap_or_default();
     let what = denied["what"].as_str().unwrap_or_default();
     assert!(what.starts_with("a call of an unknown tool: it cannot be read: EOF"), "{denied}");
-    let nameless = post(br#"{"hook_event_name":"PreToolUse","tool_name":"Bash"}"#.to_vec()).expect(200).json();
+    let nameless =
+        post(br#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}"#.to_vec())
+            .expect(200)
+            .json();
     assert_eq!(decision(&nameless), "deny", "no session: {nameless}");
     let denied = home.records("access_denied").last().cloned().unwrap_or_default();
     assert_eq!(denied["what"], "a call of Bash: session_id is missing", "{denied}");

@@ -154,7 +154,8 @@ pub(super) fn is_our_hook(hook: &serde_json::Value) -> bool {
 /// The program that a hook of one's own runs: by itself, or behind a shell that looks whether it is there.
 pub(crate) fn program_of(hook: &serde_json::Value) -> Option<&str> {
     let args = hook["args"].as_array().into_iter().flatten();
-    let words: Vec<&str> = hook["command"].as_str().into_iter().chain(args.filter_map(|word| word.as_str())).collect();
+    let words: Vec<&str> =
+        hook["command"].as_str().into_iter().chain(args.filter_map(serde_json::Value::as_str)).collect();
     let call = match words.as_slice() {
         [shell, flag, _, call @ ..] if [*shell, *flag] == GUARDED[..2] => call,
         call => call,

@@ -121,7 +121,7 @@ impl HarmfulVariables {
         let files = settings_files(project, environment).into_iter();
         let of_project = files.filter(|settings| settings.scope != SettingsScope::User);
         let found = of_project.map(|settings| {
-            let names = settings.said["env"].as_object().into_iter().flat_map(|env| env.keys());
+            let names = settings.said["env"].as_object().into_iter().flat_map(serde_json::Map::keys);
             let is_harmful = |name: &&String| HARMFUL.iter().any(|begin| name.starts_with(begin));
             let names = names.filter(is_harmful).map(|name| visible(name)).collect();
             Self { file: settings.file, names }

@@ -101,7 +101,7 @@ fn program_of_hooks(home: &Home) -> PathBuf {
 fn made_by_a_session(home: &Home) -> bool {
     let model = file_maker();
     let mut command = Claude::command(home, &model);
-    command.args(["-p", "make it", "--permission-mode", "bypassPermissions"]);
+    command.args(["-p", "make it", "--permission-mode", "acceptEdits"]);
     Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE * 3).ok();
     home.project().join("made.txt").exists()
 }

@@ -16,7 +16,10 @@ pub(super) fn broken_files<'a>(paths: &Paths, folders: impl IntoIterator<Item = 
         // Some rules stand in the configuration, too. They may be readable where the rest is not.
         let then = match folders.into_iter().chain([Path::new("/")]).all(|folder| load(folder).is_ok()) {
             true => "sessions go on by the rules, and what a person must decide is denied",
-            false => "a new session asks for everything, which is denied where nobody can be asked",
+            false => {
+                "a new session asks for everything that the rules which can be read do not deny, and that is denied where \
+                 nobody can be asked"
+            }
         };
         return vec![format!("{error:#}; no gate starts with it: {then}")];
     }
@@ -25,7 +28,8 @@ pub(super) fn broken_files<'a>(paths: &Paths, folders: impl IntoIterator<Item = 
         let Err(problem) = load(folder) else { continue };
         let problem = anyhow::Error::from(problem);
         let words = format!(
-            "{problem:#}; until it is repaired the rules from before count, and a new session asks for everything"
+            "{problem:#}; until it is repaired the rules from before count, and a new session asks for everything that the \
+             rules which can be read do not deny"
         );
         if !problems.contains(&words) {
             problems.push(words);

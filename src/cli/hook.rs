@@ -7,12 +7,14 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 
 use portcullis_core::{Label, SessionAbout, visible};
-use portcullis_wire::hooks::{HOOKS_VERSION, HookCall, HookEvent, LONGEST_CALL, fields_of, refuse, refuse_tool, watch};
+use portcullis_wire::hooks::{
+    HOOKS_VERSION, HookCall, HookEvent, LONGEST_CALL, NoHook, fields_of, refuse, refuse_tool, watch,
+};
 use serde_json::Value;
 
 use super::broken::broken_files;
 use super::channel::working_folder;
-use super::setup::installed::{Namesake, has_hooks_of_own};
+use super::setup::installed::{HarmfulVariables, Namesake, has_hooks_of_own};
 use super::{environment, log_at, paths, say};
 use crate::agents::claude::hooks::{self, Announced, HookOutput, HookWait, Unanswered};
 use crate::config::Paths;
@@ -42,11 +44,23 @@ impl Hook {
         log_at("error");
         let (text, problem) = read_call();
         let arguments = fields_of(&text, problem.as_deref());
-        let event = HookCall::read(&arguments).ok().map(|call| call.event);
+        // What does not even say which hook it is may be the one before a call. Any other takes this answer for a mistake of
+        // ours, and goes on.
+        let event = match HookCall::read(&arguments) {
+            Ok(call) => Some(call.event),
+            Err(no_hook) => no_hook.is_unnamed().then_some(HookEvent::PreToolUse),
+        };
         self.answer(arguments).await.unwrap_or_else(|error| {
             tracing::debug!("{error:#}");
             if let Some(event @ HookEvent::PreToolUse) = event {
-                let why = format!("portcullis could not judge this call, so it is denied: {error:#}");
+                let why = match error.downcast_ref::<NoHook>() {
+                    Some(_) => "what the hook was told does not say which call it is about".to_owned(),
+                    None => format!("{error:#}"),
+                };
+                let why = format!(
+                    "portcullis could not judge this call, so it is denied: {why}. Try again; if it happens again, \
+                     `portcullis doctor` says what is wrong"
+                );
                 show(&HookOutput { output: refuse(event, &visible(&why)) });
             }
             ExitCode::SUCCESS
@@ -73,7 +87,9 @@ impl Hook {
                     let namesake = Namesake::find(&project, &environment).map(|namesake| namesake.in_words());
                     let broken = broken_files(&paths, [project.as_path()]).into_iter();
                     let broken = broken.map(|problem| visible(&problem));
-                    let warnings: Vec<String> = namesake.into_iter().chain(broken).collect();
+                    let harmful = HarmfulVariables::find(&project, &environment).into_iter();
+                    let harmful = harmful.map(|found| format!("{}; {}", found.in_words(), HarmfulVariables::REMEDY));
+                    let warnings: Vec<String> = namesake.into_iter().chain(harmful).chain(broken).collect();
                     let warning = Some(warnings.join("\n")).filter(|warning| !warning.is_empty());
                     say(&format!("{}\n", watch(&[file.display().to_string()], warning.as_deref())));
                 }

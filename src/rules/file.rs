@@ -57,6 +57,16 @@ impl RulesFile {
     }
 }
 
+/// How many rules and examples a text has, without a look at what they say. None that count where it is no TOML.
+pub(super) fn count(text: &str) -> (usize, usize) {
+    let Ok(table) = DeTable::parse(text) else { return (0, 0) };
+    let rules = || table.get_ref().values().filter_map(|value| value.get_ref().as_array()).flatten();
+    let fields = rules().filter_map(|rule| rule.get_ref().as_table()).flatten();
+    let examples = fields.filter(|(key, _)| matches!(&**key.get_ref(), "match" | "no_match"));
+    let examples = examples.filter_map(|(_, list)| list.get_ref().as_array()).map(|list| list.iter().count()).sum();
+    (rules().count(), examples)
+}
+
 /// A rule as text for the end of a file.
 pub(crate) fn block(decision: Decision, pattern: &str, why: Option<&str>) -> String {
     let text = |text: &str| toml::Value::String(text.to_owned()).to_string();
@@ -170,14 +180,14 @@ fn unknown(key: &str, known: &[&'static str]) -> Problem {
     Problem::new(format!("unknown key {}", quoted(key)), hint)
 }
 
-fn text<'value>(key: &str, value: &'value Spanned<DeValue<'_>>) -> Result<&'value str, Problem> {
+pub(super) fn text<'value>(key: &str, value: &'value Spanned<DeValue<'_>>) -> Result<&'value str, Problem> {
     match value.get_ref() {
         DeValue::String(text) => Ok(text),
         _ => Err(Problem::new(format!("{key} is not text"), format!("put what stands behind {key} in quotes"))),
     }
 }
 
-fn quorum(value: &Spanned<DeValue<'_>>, decision: Decision) -> Result<u32, Problem> {
+pub(super) fn quorum(value: &Spanned<DeValue<'_>>, decision: Decision) -> Result<u32, Problem> {
     const MOST: u32 = 20;
     let number = match value.get_ref() {
         DeValue::Integer(digits) => u32::from_str_radix(digits.as_str(), digits.radix()).ok(),

@@ -7,12 +7,14 @@
 //! ```
 //!
 //! Files are looked at again at each use. A file that cannot be taken changes nothing: the rules from before stay, and
-//! [`Rules::problem`] says why. Where there are none from before, everything is asked for.
+//! [`Rules::problem`] says why. Where there are none from before, what can be read of it still denies and asks, and
+//! everything else is asked for.
 
 mod disk;
 mod example;
 mod file;
 mod late;
+mod mistaken;
 mod projects;
 mod removal;
 mod trust;
@@ -41,6 +43,7 @@ use walk::RealDisk;
 /// What a project's file may cost before a person has trusted it. The user's own rules stand before its rules.
 const MOST_UNTRUSTED: usize = 64 << 10;
 const MOST_UNTRUSTED_RULES: usize = 200;
+const MOST_UNTRUSTED_EXAMPLES: usize = 200;
 
 /// Where a project keeps its rules, below its root.
 pub(crate) const IN_PROJECT: &str = ".portcullis/rules.toml";
@@ -170,6 +173,7 @@ impl Rules {
     fn read(&self, loaded: &mut Loaded) {
         loaded.problem = None;
         loaded.taken.resize(self.places.len(), None);
+        let mut mistaken = vec![];
         for (place, taken) in self.places.iter().zip(&mut loaded.taken) {
             match self.read_place(place) {
                 Ok(mut file) => {
@@ -184,6 +188,9 @@ impl Rules {
                 Err(error) => {
                     tracing::warn!(file = %place.path.display(), "rules not taken: {}", in_words(&error));
                     loaded.problem = Some(error);
+                    if taken.is_none() {
+                        mistaken.extend(self.readable_rules(place));
+                    }
                 }
             }
         }
@@ -193,6 +200,7 @@ impl Rules {
             .flatten()
             .flat_map(|file| file.rules.iter().map(|written| written.rule.clone()))
             .collect();
+        rules.extend(mistaken);
         if loaded.taken.iter().any(Option::is_none) {
             rules.extend(ask_for_everything(loaded.problem.as_ref()));
         }
@@ -213,6 +221,25 @@ impl Rules {
         if let (PlaceKind::Config, Some(in_config)) = (place.kind, &self.in_config) {
             return in_config.read(&place.path, text.as_deref());
         }
+        let (origin, base) = self.source_of(place, text.as_deref());
+        if let Some(text) = text.as_deref().filter(|_| !origin.is_trusted()) {
+            if text.len() > MOST_UNTRUSTED {
+                return Ok(too_much(&place.path, &format!("it is larger than {} KiB", MOST_UNTRUSTED >> 10)));
+            }
+            // Examples cost a judgement each: they are counted before the first is run.
+            let (rules, examples) = file::count(text);
+            if rules > MOST_UNTRUSTED_RULES {
+                return Ok(too_much(&place.path, &format!("it has more than {MOST_UNTRUSTED_RULES} rules")));
+            }
+            if examples > MOST_UNTRUSTED_EXAMPLES {
+                return Ok(too_much(&place.path, &format!("it has more than {MOST_UNTRUSTED_EXAMPLES} examples")));
+            }
+        }
+        RulesFile::read(&place.path, text.as_deref(), origin, &base, self.home.as_deref())
+    }
+
+    /// Whose a file's rules are, and the folder below which `/x` in them is.
+    fn source_of(&self, place: &Place, text: Option<&str>) -> (Origin, String) {
         let base = match place.kind {
             // `/x` in the project's file is below the project.
             PlaceKind::Project => place.path.parent().and_then(Path::parent),
@@ -222,21 +249,22 @@ impl Rules {
             PlaceKind::User | PlaceKind::Config => Origin::User,
             PlaceKind::Named => Origin::CommandLine,
             PlaceKind::Project => {
-                let trusted = self.trust_file.as_deref().zip(text.as_deref());
+                let trusted = self.trust_file.as_deref().zip(text);
                 let trusted = trusted.is_some_and(|(list, text)| Trusted::read(list).holds(&place.path, text));
                 Origin::Project { trusted }
             }
         };
-        let base = base.map(|base| resolved(base).display().to_string()).unwrap_or_default();
-        let is_own = origin.is_trusted();
-        if !is_own && text.as_deref().is_some_and(|text| text.len() > MOST_UNTRUSTED) {
-            return Ok(too_much(&place.path, &format!("it is larger than {} KiB", MOST_UNTRUSTED >> 10)));
+        (origin, base.map(|base| resolved(base).display().to_string()).unwrap_or_default())
+    }
+
+    /// What a file with a mistake in it denies and asks for, as far as it can be read.
+    fn readable_rules(&self, place: &Place) -> Vec<Rule> {
+        let Ok(Some(text)) = text_of(&place.path) else { return vec![] };
+        let (origin, base) = self.source_of(place, Some(&text));
+        match (place.kind, &self.in_config) {
+            (PlaceKind::Config, Some(in_config)) => mistaken::rules_of_projects(&place.path, &text, in_config),
+            _ => mistaken::rules(&place.path, &text, origin, &base),
         }
-        let file = RulesFile::read(&place.path, text.as_deref(), origin, &base, self.home.as_deref())?;
-        if !is_own && file.rules.len() > MOST_UNTRUSTED_RULES {
-            return Ok(too_much(&place.path, &format!("it has more than {MOST_UNTRUSTED_RULES} rules")));
-        }
-        Ok(file)
     }
 
     /// The place calls are made in: a session's folder and those added to it, with their links followed.
@@ -331,7 +359,7 @@ fn ask_for_everything(problem: Option<&Failure>) -> Option<Rule> {
     let source = RuleSource { origin: Origin::User, place: None, base: "/".to_owned() };
     let mut rule = Rule::new(Decision::Ask, "*", source).ok()?;
     let why = problem.map_or_else(String::new, in_words);
-    rule.why = Some(format!("the rules cannot be read, so everything is asked for: {why}"));
+    rule.why = Some(format!("the rules cannot be read completely, so what they do not deny is asked for: {why}"));
     Some(rule)
 }
 

@@ -52,13 +52,9 @@ impl ProjectRules {
             let hint = "write [projects.\"~/code\"] on a line, and below it allow = [\"Bash(make *)\"]";
             Problem::new(error.message(), hint).on_line(line_at(error.span().map_or(text.len(), |span| span.start)))
         })?;
-        let here = resolved(&self.folder);
         let mut rules = vec![];
         for (project, lists) in file.projects {
-            let project = resolved(&project.at_home(&self.paths));
-            if !here.starts_with(&project) {
-                continue;
-            }
+            let Some(project) = self.holding(&project) else { continue };
             let lists = [(Decision::Allow, lists.allow), (Decision::Ask, lists.ask), (Decision::Deny, lists.deny)];
             for (decision, pattern) in
                 lists.into_iter().flat_map(|(decision, list)| list.into_iter().map(move |pattern| (decision, pattern)))
@@ -75,5 +71,11 @@ impl ProjectRules {
             ..=MOST_RULES => Ok(rules),
             many => Err(Problem::new(format!("there are {many} rules"), format!("keep at most {MOST_RULES}"))),
         }
+    }
+
+    /// The project, where the session's folder lies in it.
+    pub(super) fn holding(&self, project: &Folder) -> Option<PathBuf> {
+        let project = resolved(&project.at_home(&self.paths));
+        resolved(&self.folder).starts_with(&project).then_some(project)
     }
 }

@@ -365,6 +365,120 @@ fn where_there_is_too_much_to_look_at_somebody_is_asked() {
     }
 }
 
+/// Each mistake leaves what stands beside it, and what the mistaken rule itself denies where that can be read.
+#[test]
+fn a_session_that_starts_with_a_mistake_in_its_rules_holds_to_what_can_be_read() {
+    const GOOD: &str = "[[rule]]\ndeny = \"Bash(make *)\"\n\n[[rule]]\nask = \"Bash(rm *)\"\nquorum = 3\n\n\
+                        [[rule]]\nallow = \"Bash(ls *)\"\n";
+    for mistake in [
+        "[[rule]]\ndenny = \"Bash(touch *)\"\n",
+        "[[rule]]\ndeny = \"Bash(touch *\"\n",
+        "[[rule]]\ndeny = \"Bash(touch *)\n",
+        "[[rule]\ndeny = \"Bash(touch *)\"\n",
+        "[[rule]]\nallow = \"Bash(touch *)\"\nno_match = [\"touch x\"]\n",
+        "rules = 7\n",
+        "\u{0}\n",
+    ] {
+        for text in [format!("{mistake}{GOOD}"), format!("{GOOD}{mistake}")] {
+            let place = Place::new();
+            place.user_file(&text);
+            let rules = place.rules();
+            assert_eq!(command(&rules, &place, "make all"), Decision::Deny, "{text}");
+            assert_eq!(command(&rules, &place, "ls -l"), Decision::Ask, "no allow rule counts: {text}");
+            let around = rules.around(&place.project, &[], None);
+            let call = portcullis_wire::tools::call("Bash", &serde_json::json!({"command": "rm x"}));
+            let ruling = rules.decide(Mode::BypassPermissions, &around, call);
+            assert_eq!((ruling.decision, ruling.quorum), (Decision::Ask, Some(3)), "{text}");
+            assert!(in_words(&rules.problem().unwrap()).contains("line "), "{text}");
+        }
+    }
+    let place = Place::new();
+    place.user_file(
+        "[[rule]]\ndeny = \"Bash(make *)\"\nwhy = because\n[[rule]]\nask = \"Bash(rm *)\"\nquorum = \"two\"\n",
+    );
+    let rules = place.rules();
+    assert_eq!(command(&rules, &place, "make all"), Decision::Deny, "its pattern can be read");
+    place.user_file("[[rule]]\nallow = \"Bash(ls *)\"\n");
+    assert_eq!(command(&rules, &place, "ls -l"), Decision::Allow, "it was repaired");
+}
+
+#[test]
+fn a_mistake_in_the_configuration_leaves_what_its_projects_deny() {
+    let place = Place::new();
+    let table = project_table(&place.project, "deny = [\"Bash(make *)\"]\nallow = [\"Bash(ls *)\"]");
+    place.config(&format!("{table}\n[projects.\"/x\"]\ndeny = [\"Bash(\n"));
+    let rules = place.rules();
+    assert_eq!(command(&rules, &place, "make all"), Decision::Deny);
+    assert_eq!(command(&rules, &place, "ls -l"), Decision::Ask);
+}
+
+/// A judgement for each example would take its time before anyone had counted them.
+#[test]
+fn the_examples_of_an_untrusted_file_are_counted_before_one_is_run() {
+    let place = Place::new();
+    let list: Vec<String> = (0..60).map(|number| format!("\"make {number}\"")).collect();
+    // The last one is wrong: whoever runs it says so.
+    let rule = format!("[[rule]]\ndeny = \"Bash(make *)\"\nmatch = [{}, \"ls\"]\n", list.join(", "));
+    place.project_file(&rule.repeat(4));
+    let rules = place.rules();
+    assert_eq!(command(&rules, &place, "ls"), Decision::Ask);
+    assert!(rules.problem().is_none(), "no example was run");
+    place.project_file(&rule);
+    assert_eq!(command(&rules, &place, "ls"), Decision::Ask);
+    assert!(in_words(&rules.problem().unwrap()).contains("ls"));
+}
+
+/// `zip` and others go through links unless they are told not to, and remove what they find there.
+#[test]
+fn a_link_in_a_folder_that_is_removed_through_its_links_counts_as_what_it_leads_to() {
+    let place = Place::new();
+    place.user_file("[[rule]]\nallow = \"Bash\"\n[[rule]]\ndeny = \"Read(secrets/**)\"\n");
+    for folder in ["d/e", "plain", "secrets", "linked"] {
+        fs::create_dir_all(place.project.join(folder)).unwrap();
+    }
+    fs::write(place.project.join("secrets/key"), "k").unwrap();
+    let home = place.paths.user_home().unwrap();
+    std::os::unix::fs::symlink(home, place.project.join("d/e/link")).unwrap();
+    std::os::unix::fs::symlink("../secrets", place.project.join("linked/s")).unwrap();
+    let rules = place.rules().load().unwrap();
+    let ruling = |line: &str| {
+        let around = rules.around(&place.project, &[], None);
+        let call = portcullis_wire::tools::call("Bash", &serde_json::json!({"command": line}));
+        rules.decide(Mode::BypassPermissions, &around, call)
+    };
+    for line in [
+        "zip -rm x.zip d",
+        "zip -rmq ../x.zip .",
+        "find -L d -delete",
+        "find d -follow -delete",
+        "cd d && find -L . -delete",
+        "tar chf x.tar --remove-files d",
+        "tar -cf x.tar --dereference --remove-files d",
+        "rsync -aL --remove-source-files d/ out/",
+        "bash -c 'find -L d -delete'",
+        // Read, and not removed.
+        "zip -r x.zip linked",
+        "tar -chf x.tar linked",
+        "cp -rL linked out",
+        "rsync -aL linked/ out/",
+        "find -L linked -type f -exec cat {} +",
+        "grep -R k linked",
+    ] {
+        assert_ne!(ruling(line).decision, Decision::Allow, "{line}");
+    }
+    for line in [
+        "zip -rmy x.zip d",
+        "find d -delete",
+        "tar cf x.tar --remove-files d",
+        "zip -rm x.zip plain",
+        "find -L plain -delete",
+        "rm -rf d",
+        "zip -r x.zip plain",
+    ] {
+        assert_eq!(ruling(line).decision, Decision::Allow, "{line}: {}", ruling(line).why);
+    }
+}
+
 /// A pipe that nobody writes to would make whoever opens it wait for ever.
 #[test]
 fn a_pipe_in_place_of_the_projects_file_is_a_problem_and_no_wait() {

@@ -20,6 +20,10 @@ const HELD_MESSAGE: &str = "portcullis: a person is asked, answer with `portcull
 const SHARED_LINE: &str =
     r#"p=$(command -v portcullis || echo "$HOME/.local/bin/portcullis"); if [ -x "$p" ]; then exec "$p" hook; fi"#;
 
+/// Runs the program that stands behind it, and says nothing where there is none. The client blocks a call whose hook before
+/// it fails, and goes on by itself once the program was deleted.
+const GUARDED: [&str; 3] = ["/bin/sh", "-c", r#"if [ -x "$0" ]; then exec "$0" "$@"; fi"#];
+
 /// The option of `portcullis hook` by which hooks that `install` wrote tell their version.
 const INSTALLED: &str = "--installed";
 
@@ -35,7 +39,7 @@ pub(crate) struct Callee<'a> {
 pub(crate) fn hooks(callee: &Callee<'_>) -> Vec<(&'static str, Node)> {
     let hook = |event: HookEvent| match event.is_by_tool() {
         true => tool_hook(event, &callee.server),
-        false => command_hook(event, program_of(callee.program)),
+        false => command_hook(event, call_of(event, callee.program)),
     };
     HookEvent::ALL.iter().map(|event| (event.name(), group(hook(*event)))).collect()
 }
@@ -102,9 +106,17 @@ fn seconds(event: HookEvent) -> u64 {
     }
 }
 
-fn program_of(program: &Path) -> Vec<(&'static str, Node)> {
-    let args = vec!["hook".to_owned(), INSTALLED.to_owned(), HOOKS_VERSION.to_string()];
-    vec![("command", Node::Text(program.display().to_string())), ("args", Node::List(args))]
+fn call_of(event: HookEvent, program: &Path) -> Vec<(&'static str, Node)> {
+    let before = if blocks(event) { GUARDED.map(str::to_owned).to_vec() } else { vec![] };
+    let call = [program.display().to_string(), "hook".to_owned(), INSTALLED.to_owned(), HOOKS_VERSION.to_string()];
+    let mut words = before.into_iter().chain(call);
+    vec![("command", Node::Text(words.next().unwrap_or_default())), ("args", Node::List(words.collect()))]
+}
+
+/// Whether a call does not run when its hook is ended before it has answered. Never where people are asked beside a dialog:
+/// there the client takes even silence for a failure, and would deny everything.
+fn blocks(event: HookEvent) -> bool {
+    event == HookEvent::PreToolUse
 }
 
 fn command_hook(event: HookEvent, call: Vec<(&'static str, Node)>) -> Node {
@@ -114,8 +126,9 @@ fn command_hook(event: HookEvent, call: Vec<(&'static str, Node)>) -> Node {
         // What the hook says then begins a turn of an idle session.
         hook.push(("asyncRewake", Node::Yes));
     }
-    if event == HookEvent::PreToolUse {
+    if blocks(event) {
         hook.push(("statusMessage", Node::Text(HELD_MESSAGE.to_owned())));
+        hook.push(("onFailure", Node::Text("block".to_owned())));
     }
     hook.push(("timeout", Node::Whole(seconds(event))));
     Node::Object(hook)
@@ -134,9 +147,21 @@ pub(crate) fn is_ours(group: &serde_json::Value) -> bool {
 /// A hook that calls our tool with what `install` has it told, or runs the program.
 pub(super) fn is_our_hook(hook: &serde_json::Value) -> bool {
     let by_tool = hook["type"] == "mcp_tool" && hook["tool"] == "hook" && hook["input"]["hook_event_name"].is_string();
-    let program = hook["command"].as_str().unwrap_or_default();
-    let by_program = program.rsplit('/').next() == Some("portcullis") && hook["args"][0] == "hook";
-    by_tool || (hook["type"] == "command" && (by_program || is_shared_line(program)))
+    let is_shared = || hook["command"].as_str().is_some_and(is_shared_line);
+    by_tool || (hook["type"] == "command" && (program_of(hook).is_some() || is_shared()))
+}
+
+/// The program that a hook of one's own runs: by itself, or behind a shell that looks whether it is there.
+pub(crate) fn program_of(hook: &serde_json::Value) -> Option<&str> {
+    let args = hook["args"].as_array().into_iter().flatten();
+    let words: Vec<&str> =
+        hook["command"].as_str().into_iter().chain(args.filter_map(serde_json::Value::as_str)).collect();
+    let call = match words.as_slice() {
+        [shell, flag, _, call @ ..] if [*shell, *flag] == GUARDED[..2] => call,
+        call => call,
+    };
+    let [program, "hook", ..] = call else { return None };
+    (program.rsplit('/').next() == Some("portcullis")).then_some(program)
 }
 
 /// A group from a file that others pull.
@@ -154,8 +179,11 @@ pub(crate) fn version_of(group: &serde_json::Value) -> Option<u32> {
     let hook = &group["hooks"][0];
     let version = match hook["input"].as_object() {
         Some(input) => input.get("hooks_version").and_then(serde_json::Value::as_str),
-        None => Some(hook["args"].as_array().filter(|args| args.get(1).is_some_and(|arg| arg == INSTALLED))?)
-            .and_then(|args| args.get(2)?.as_str()),
+        None => {
+            let args = hook["args"].as_array()?;
+            let at = args.iter().position(|arg| arg == INSTALLED)?;
+            args.get(at + 1).and_then(serde_json::Value::as_str)
+        }
     };
     Some(version.and_then(|version| version.parse().ok()).unwrap_or(1))
 }
@@ -178,8 +206,8 @@ mod tests {
         assert_eq!(settings["permissions"]["deny"], serde_json::json!(["mcp__portcullis__hook", "Bash(rm *)"]));
         for event in ["PermissionRequest", "PreToolUse"] {
             let hook = &settings["hooks"][event][0]["hooks"][0];
-            let program = (&hook["type"], &hook["command"], &hook["timeout"]);
-            assert_eq!(program, (&"command".into(), &"/usr/bin/portcullis".into(), &86400.into()), "{event}");
+            assert_eq!((&hook["type"], &hook["timeout"]), (&"command".into(), &86400.into()), "{event}");
+            assert_eq!(program_of(hook), Some("/usr/bin/portcullis"), "{event}");
             assert_eq!(version_of(&settings["hooks"][event][0]), Some(HOOKS_VERSION), "{event}");
         }
         let after = &settings["hooks"]["PostToolUse"][0]["hooks"][0];
@@ -187,6 +215,31 @@ mod tests {
         assert_eq!(settings["hooks"]["FileChanged"][0]["hooks"][0]["asyncRewake"], true);
         assert_eq!(settings["hooks"].as_object().unwrap().len(), HookEvent::ALL.len());
         assert!(put(&text, &additions).unwrap().text.is_none(), "a second time changes nothing");
+    }
+
+    #[test]
+    fn a_call_is_blocked_by_the_end_of_its_hook_and_by_no_other() {
+        let (own, shared) = (put("", &own_hooks(&callee())).unwrap(), put("", &shared_hooks()).unwrap());
+        for text in [own.text.unwrap(), shared.text.unwrap(), file(&callee())] {
+            let settings: serde_json::Value = serde_json::from_str(&text).unwrap();
+            for event in HookEvent::ALL {
+                let on_failure = &settings["hooks"][event.name()][0]["hooks"][0]["onFailure"];
+                let is_before = *event == HookEvent::PreToolUse;
+                assert_eq!(on_failure.as_str(), is_before.then_some("block"), "{event:?} in {text}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_hooks_of_earlier_releases_are_known_as_ours() {
+        let version_4 = serde_json::json!({"hooks": [
+            {"type": "command", "command": "/x/portcullis", "args": ["hook", "--installed", "4"], "timeout": 86400},
+        ]});
+        assert!(is_ours(&version_4) && version_of(&version_4) == Some(4));
+        let other = serde_json::json!({"hooks": [
+            {"type": "command", "command": "/bin/sh", "args": ["-c", "exec \"$0\"", "/x/other", "hook"]},
+        ]});
+        assert!(!is_ours(&other));
     }
 
     #[test]

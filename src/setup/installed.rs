@@ -105,6 +105,47 @@ impl Namesake {
     }
 }
 
+/// Variables that a file of the project gives to everything Claude Code runs, our hooks among it, and that end or replace
+/// the program that gets them, or change what ours believes.
+pub(crate) struct HarmfulVariables {
+    pub(crate) file: PathBuf,
+    names: Vec<String>,
+}
+
+/// How such a variable begins: those of the loader, of the C library, of Rust and our own.
+const HARMFUL: [&str; 6] = ["LD_", "DYLD_", "MALLOC_", "GLIBC_TUNABLES", "RUST_", "PORTCULLIS_"];
+
+impl HarmfulVariables {
+    /// Finds them in what lies in the project. What the user's own settings say is the user's.
+    pub(crate) fn find(project: &Path, environment: Environment<'_>) -> Vec<Self> {
+        let files = settings_files(project, environment).into_iter();
+        let of_project = files.filter(|settings| settings.scope != SettingsScope::User);
+        let found = of_project.map(|settings| {
+            let names = settings.said["env"].as_object().into_iter().flat_map(serde_json::Map::keys);
+            let is_harmful = |name: &&String| HARMFUL.iter().any(|begin| name.starts_with(begin));
+            let names = names.filter(is_harmful).map(|name| visible(name)).collect();
+            Self { file: settings.file, names }
+        });
+        found.filter(|found| !found.names.is_empty()).collect()
+    }
+
+    /// What they mean, in one line.
+    pub(crate) fn in_words(&self) -> String {
+        const MOST: usize = 5;
+        let more = if self.names.len() > MOST { " and more" } else { "" };
+        format!(
+            "{} sets {}{more} for everything that Claude Code runs, also for our hooks: they can be ended or replaced by that, \
+             and then no rule holds",
+            visible(&self.file.display().to_string()),
+            self.names.iter().take(MOST).map(String::as_str).collect::<Vec<_>>().join(", ")
+        )
+    }
+
+    /// What to do about them.
+    pub(crate) const REMEDY: &str =
+        "remove them from `env` there before you work in this folder, unless you put them there";
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -119,5 +160,40 @@ mod tests {
         let text = "\u{feff}{\n  // on since May\n  \"enabledPlugins\": {\"portcullis@team\": true,},\n}\n";
         std::fs::write(project.join(".claude/settings.local.json"), text).unwrap();
         assert!(has_hooks_of_own(&project, &environment));
+    }
+
+    #[test]
+    fn variables_of_a_project_that_end_our_hook_are_found() {
+        let home = tempfile::tempdir().unwrap();
+        let environment = |name: &str| (name == "HOME").then(|| home.path().into());
+        let project = home.path().join("project");
+        std::fs::create_dir_all(project.join(".claude")).unwrap();
+        std::fs::create_dir_all(home.path().join(".claude")).unwrap();
+        let write = |file: PathBuf, name: &str| {
+            std::fs::write(file, format!("{{\"env\": {{\"NODE_ENV\": \"test\", \"{name}\": \"x\"}}}}")).unwrap();
+        };
+        let found = || HarmfulVariables::find(&project, &environment);
+        write(home.path().join(".claude/settings.json"), "LD_PRELOAD");
+        write(project.join(".claude/settings.json"), "EDITOR");
+        assert!(found().is_empty(), "what is the user's own, and what does no harm");
+        for name in [
+            "LD_PRELOAD",
+            "LD_AUDIT",
+            "LD_LIBRARY_PATH",
+            "LD_DEBUG",
+            "LD_TRACE_LOADED_OBJECTS",
+            "MALLOC_TOP_PAD_",
+            "GLIBC_TUNABLES",
+            "RUST_MIN_STACK",
+            "PORTCULLIS_HOME",
+            "DYLD_INSERT_LIBRARIES",
+        ] {
+            for file in [".claude/settings.json", ".claude/settings.local.json"] {
+                write(project.join(file), name);
+                let words: Vec<String> = found().iter().map(HarmfulVariables::in_words).collect();
+                assert!(words.len() == 1 && words[0].contains(name) && !words[0].contains("NODE_ENV"), "{words:?}");
+                std::fs::remove_file(project.join(file)).unwrap();
+            }
+        }
     }
 }

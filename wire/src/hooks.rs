@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 pub use text::{LONGEST_CALL, fields_of};
 
 /// What `install` writes today. It is told with every call, so that a session knows what it can count on: since version 2
-/// the client waits a day for the hook before a tool, since version 3 it tells when all calls of a message are over, and
-/// since version 4 the hooks that decide run our program, which no server of a project can stand in for.
-pub const HOOKS_VERSION: u32 = 4;
+/// the client waits a day for the hook before a tool, since version 3 it tells when all calls of a message are over, since
+/// version 4 the hooks that decide run our program, which no server of a project can stand in for, and since version 5 a
+/// call does not run whose hook is ended before it has answered.
+pub const HOOKS_VERSION: u32 = 5;
 
 macro_rules! hook_events {
     ($($name:ident),* $(,)?) => {
@@ -140,6 +141,13 @@ pub fn is_made_by_client(prompt: &str) -> bool {
 #[error("{0:?} is no hook of ours")]
 pub struct NoHook(String);
 
+impl NoHook {
+    /// Nobody can say which hook it is, so it may be one that decides.
+    pub fn is_unnamed(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 impl HookCall {
     pub fn read(arguments: &Value) -> Result<Self, NoHook> {
         let text = |field: &str| match &arguments[field] {
@@ -149,8 +157,7 @@ impl HookCall {
         let name = text(text::NAME).unwrap_or_default();
         let event = HookEvent::named(&name).ok_or(NoHook(name))?;
         let tool_input = value(&arguments["tool_input"]);
-        // Tools are called with an object. What came as text and is none was not read.
-        let is_text = event.decides() && tool_input.is_string();
+        let malformed = || if event.decides() { malformed(arguments, &tool_input) } else { None };
         let suggestions = match value(&arguments["permission_suggestions"]) {
             Value::Array(suggestions) => suggestions,
             _ => vec![],
@@ -160,7 +167,7 @@ impl HookCall {
             session_id: text("session_id"),
             agent_id: text("agent_id"),
             tool_name: text("tool_name").unwrap_or_default(),
-            unreadable: text(text::UNREADABLE).or_else(|| is_text.then(|| "its input cannot be read".to_owned())),
+            unreadable: text(text::UNREADABLE).or_else(malformed),
             tool_input,
             tool_use_id: text("tool_use_id"),
             permission_suggestions: suggestions,
@@ -202,6 +209,20 @@ impl HookCall {
     pub fn is_notification(&self) -> bool {
         is_made_by_client(&self.prompt)
     }
+}
+
+/// Why nobody can say what a call would do although all of it could be read: it is not what the client sends. Tools are
+/// called by name and with an object, and what says where and in which mode is text.
+fn malformed(arguments: &Value, tool_input: &Value) -> Option<String> {
+    const TEXTS: [&str; 6] = ["tool_name", "session_id", "agent_id", "tool_use_id", "permission_mode", "cwd"];
+    let is_odd = |field: &&&str| !matches!(arguments[**field], Value::Null | Value::String(_));
+    if let Some(field) = TEXTS.iter().find(is_odd) {
+        return Some(format!("its {field} is not text"));
+    }
+    if arguments["tool_name"].as_str().is_none_or(str::is_empty) {
+        return Some("it names no tool".to_owned());
+    }
+    (!tool_input.is_object()).then(|| "its input cannot be read".to_owned())
 }
 
 /// A value as it is, or as text that holds it.
@@ -309,6 +330,30 @@ mod tests {
             HookCall::read(&json!({"hook_event_name": "Stop", "stop_hook_active": "true"})).unwrap().stop_hook_active
         );
         assert_eq!(HookCall::read(&json!({})), Err(NoHook(String::new())));
+    }
+
+    #[test]
+    fn what_the_client_does_not_send_is_not_readable_where_a_call_is_decided() {
+        let call = json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "cwd": "/",
+                          "permission_mode": "default", "tool_input": {"command": "ls"}});
+        assert_eq!(HookCall::read(&call).unwrap().unreadable, None);
+        for (field, odd) in [
+            ("tool_name", json!(7)),
+            ("tool_name", json!("")),
+            ("tool_name", Value::Null),
+            ("tool_input", json!("ls")),
+            ("tool_input", json!(["ls"])),
+            ("tool_input", Value::Null),
+            ("cwd", json!(["/"])),
+            ("permission_mode", json!({})),
+            ("agent_id", json!(true)),
+        ] {
+            let mut call = call.clone();
+            call[field] = odd.clone();
+            assert!(HookCall::read(&call).unwrap().unreadable.is_some(), "{field} = {odd}");
+            call["hook_event_name"] = "PostToolUse".into();
+            assert_eq!(HookCall::read(&call).unwrap().unreadable, None, "{field} = {odd}");
+        }
     }
 
     #[test]

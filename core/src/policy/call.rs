@@ -46,6 +46,8 @@ pub struct Call {
     below: BTreeSet<(String, String)>,
     /// A protected file that the call finds by looking for it.
     pub(crate) found: Option<String>,
+    /// Something critical that a removal reaches through a link in a folder.
+    pub(crate) removed_through_links: Option<String>,
     /// The line of a shell as it was read.
     line: LineCache,
 }
@@ -104,6 +106,7 @@ impl Call {
             lists: BTreeMap::new(),
             below: BTreeSet::new(),
             found: None,
+            removed_through_links: None,
             line: LineCache::default(),
         }
     }
@@ -174,6 +177,7 @@ impl Call {
     ) -> Self {
         self.below = super::below::found(&self, action, rules, context, disk);
         self.found = super::below::protected(&self, action, context, disk);
+        self.removed_through_links = super::through_links::removed(&self, action, context, disk);
         self
     }
 

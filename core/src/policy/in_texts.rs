@@ -220,6 +220,10 @@ fn scripts_in(text: &str) -> Vec<String> {
     let mut scripts = in_quotes(&text);
     // With the options that are set right before its program.
     scripts.extend(OPTIONS.iter().filter_map(|(name, _)| Some(text[text.find(&format!("{name}="))?..].to_owned())));
+    // What a setting says, as in `filter.x.clean=rm x`: all of it would be a variable and a command without its name.
+    let is_key = |key: &str| key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-' | '.'));
+    let said = text.split_once('=').filter(|(key, value)| is_key(key) && is_code(value));
+    scripts.extend(said.map(|(_, value)| value.to_owned()));
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let mut from = 0;
     for part in text.split_inclusive(|c: char| !is_name(c)) {
@@ -282,6 +286,7 @@ mod tests {
             ("r !find ~ -delete", "find ~ -delete"),
             ("alias.x=!cd x", "cd x"),
             ("-cIrm -rf ~", "rm -rf ~"),
+            ("filter.x.clean=csplit -f .g a 1", "csplit -f .g a 1"),
             ("alias.x=!TAR_OPTIONS=--remove-files tar cf x ~", "TAR_OPTIONS=--remove-files tar cf x ~"),
             ("BEGIN { system(\"cat a b\") }", "cat a b"),
             ("print 'x' | \"cat \\\"a b\\\"\"", "cat \"a b\""),

@@ -77,7 +77,13 @@ impl<'rule> LinePattern<'rule> {
         if name == "git" && of_git.is_none() && !subs.is_empty() {
             return Fit::Perhaps;
         }
-        let rest = of_git.filter(|_| name == "git").map_or(rest, |line| line.words);
+        let words = of_git.filter(|_| name == "git").map_or(rest, |line| line.words);
+        // What is printed outside of quotes for the value of an option before the subcommand may be more words than one.
+        let options = &rest[..rest.len() - words.len()];
+        if !subs.is_empty() && options.iter().any(|word| may_be_words(word, variables)) {
+            return Fit::Perhaps;
+        }
+        let rest = words;
         if let (Some(wanted), Some(word), true) = (subs.first(), rest.first(), name == "git")
             && !word.is_flag()
             && git::subcommand(rest, wanted) == Subcommand::Unknown
@@ -148,6 +154,12 @@ impl LinePattern<'_> {
             _ => false,
         }
     }
+}
+
+/// Whether the line itself may make several words of one.
+fn may_be_words(word: &ShellWord, variables: &Variables) -> bool {
+    let several = |shape: &String| shape.contains([ANY, ' ', '\t', '\n']);
+    fills_outside_quotes(&word.raw) && variables.spellings(word).iter().any(several)
 }
 
 /// Whether a word that is not certain may be this option, or hold it among others.

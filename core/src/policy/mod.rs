@@ -94,6 +94,7 @@ mod suspects;
 #[cfg(test)]
 mod table;
 mod templates;
+mod through_links;
 mod tokens;
 mod touching;
 mod uncertain;

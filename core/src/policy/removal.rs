@@ -23,6 +23,9 @@ use super::values::{in_words, is_literal, may_be};
 pub(crate) fn critical(call: &Call, action: &Action, context: &Context) -> Option<String> {
     let Action::Shell(plan) = action else { return None };
     let suspects = &plan.with_texts;
+    if let Some(path) = &call.removed_through_links {
+        return Some(format!("what a link leads to, {path}"));
+    }
     if let Some(disk) = plan.touched.files.iter().find(|touch| is_disk(touch)) {
         return Some(format!("what is on {}", in_words(&disk.path)));
     }

@@ -287,9 +287,10 @@ fn says_glob(command: &Found) -> bool {
 
 /// What a program makes of patterns that stand in quotes for the shell, where it may take them for some.
 pub(super) fn own_patterns(command: &Found, suspects: &Suspects) -> Vec<String> {
-    let Some((first, rest)) = command.words.split_first() else { return vec![] };
+    let words = started(&command.words);
+    let Some((first, rest)) = words.split_first() else { return vec![] };
     let name = name_of(&first.text);
-    let is_git = name == "git" && handles_files(&command.words);
+    let is_git = name == "git" && handles_files(words);
     if !is_git && (reading(&command.words) != Reading::Perhaps || builds(name)) {
         return vec![];
     }

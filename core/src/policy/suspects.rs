@@ -116,7 +116,7 @@ impl Suspects {
                 self.unfinished = Some("a script in quotes cannot be read");
             }
             self.is_unsure = true;
-            let hides = |why: &&'static str| [doubt::SPLIT, doubt::EXTENDED, doubt::STACK].contains(why);
+            let hides = |why: &&'static str| [doubt::SPLIT, doubt::EXTENDED, doubt::STACK, doubt::CASE].contains(why);
             self.unseen = self.unseen.or(script.doubts.iter().copied().find(hides));
         }
         self.look(&script)

@@ -11,8 +11,8 @@ use super::finding::{Blocks, Finding};
 use crate::cli::environment;
 use crate::cli::setup::claude::{managed_settings, managed_settings_said};
 use crate::cli::setup::git::Tracking;
-use crate::cli::setup::hooks::{is_shared, version_of};
-use crate::cli::setup::installed::{Namesake, SettingsFile, settings_files};
+use crate::cli::setup::hooks::{is_shared, program_of, version_of};
+use crate::cli::setup::installed::{HarmfulVariables, Namesake, SettingsFile, settings_files};
 use crate::cli::setup::target::SettingsScope;
 
 const CHECK: &str = "hooks";
@@ -48,6 +48,11 @@ pub(super) fn look(project: &Path, names: &[String]) -> Vec<Finding> {
         let remedy = "remove it there, or have your own come first in this project: `portcullis install --hooks`";
         Finding::warn(CHECK, namesake.in_words(), remedy).blocking(Blocks::Sessions)
     }));
+    findings.extend(
+        HarmfulVariables::find(project, &environment)
+            .iter()
+            .map(|found| Finding::warn(CHECK, found.in_words(), HarmfulVariables::REMEDY).blocking(Blocks::Hooks)),
+    );
     findings.extend(switched_off(&settings));
     findings
 }
@@ -107,7 +112,7 @@ fn installation(settings: &SettingsFile, names: &[String]) -> Vec<Finding> {
 /// The programs that hooks of one's own run.
 fn programs_of<'a>(groups: &[(&'a str, &'a Value)]) -> BTreeSet<&'a str> {
     let own = groups.iter().filter(|(_, group)| !is_shared(group));
-    own.filter_map(|(_, group)| group["hooks"][0]["command"].as_str()).collect()
+    own.filter_map(|(_, group)| program_of(&group["hooks"][0])).collect()
 }
 
 /// A setting that keeps all hooks from being called.

@@ -9,6 +9,8 @@ use crate::support::hooks::file_maker;
 use crate::support::tmux::{Interactive, install};
 use serde_json::json;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
 
 #[test]
 fn prompts_and_events_work_in_every_scope() {
@@ -86,4 +88,51 @@ fn a_colleague_without_the_program_gets_no_errors() {
     broken["hooks"]["PreToolUse"][0]["hooks"][0]["command"] = json!("/nowhere/portcullis hook");
     fs::write(&file, broken.to_string()).unwrap();
     assert_ne!(hook_errors(&colleague, &file_maker()), [""; 0]);
+}
+
+/// The program that the hook before a call runs, as the settings of this user in this project say.
+fn program_of_hooks(home: &Home) -> PathBuf {
+    let text = fs::read_to_string(home.project().join(".claude/settings.local.json")).unwrap();
+    let settings: serde_json::Value = serde_json::from_str(&text).unwrap();
+    PathBuf::from(settings["hooks"]["PreToolUse"][0]["hooks"][0]["args"][2].as_str().unwrap())
+}
+
+/// A session in which nothing but our hook could hold the call; false where it did not run.
+fn made_by_a_session(home: &Home) -> bool {
+    let model = file_maker();
+    let mut command = Claude::command(home, &model);
+    command.args(["-p", "make it", "--permission-mode", "acceptEdits"]);
+    Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE * 3).ok();
+    home.project().join("made.txt").exists()
+}
+
+/// Memory that is denied to it, or a kill, end a hook before it could say anything.
+#[test]
+fn a_call_whose_hook_was_ended_does_not_run() {
+    for end in ["kill -9 $$", "exit 1"] {
+        let home = Home::new();
+        install(&home, &[]);
+        let program = program_of_hooks(&home);
+        let real = program.with_extension("real");
+        fs::rename(&program, &real).unwrap();
+        // Every other hook, and the server, go on as they do.
+        let line = format!(
+            "#!/bin/sh\n[ \"$1\" = hook ] || exec {real} \"$@\"\ninput=$(cat)\ncase $input in *PreToolUse*) {end};; esac\n\
+             printf %s \"$input\" | exec {real} \"$@\"\n",
+            real = real.display()
+        );
+        fs::write(&program, line).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(!made_by_a_session(&home), "{end}");
+    }
+}
+
+#[test]
+fn a_call_goes_on_without_us_once_the_program_was_deleted() {
+    let home = Home::new();
+    install(&home, &[]);
+    assert!(made_by_a_session(&home), "the hook lets it pass");
+    fs::remove_file(home.project().join("made.txt")).unwrap();
+    fs::remove_file(program_of_hooks(&home)).unwrap();
+    assert!(made_by_a_session(&home), "there is no hook any more");
 }

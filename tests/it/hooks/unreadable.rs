@@ -101,7 +101,10 @@ fn a_posted_call_that_cannot_be_read_is_denied_and_recorded() {
     let denied = home.records("access_denied").last().cloned().unwrap_or_default();
     let what = denied["what"].as_str().unwrap_or_default();
     assert!(what.starts_with("a call of an unknown tool: it cannot be read: EOF"), "{denied}");
-    let nameless = post(br#"{"hook_event_name":"PreToolUse","tool_name":"Bash"}"#.to_vec()).expect(200).json();
+    let nameless =
+        post(br#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"ls"}}"#.to_vec())
+            .expect(200)
+            .json();
     assert_eq!(decision(&nameless), "deny", "no session: {nameless}");
     let denied = home.records("access_denied").last().cloned().unwrap_or_default();
     assert_eq!(denied["what"], "a call of Bash: session_id is missing", "{denied}");
@@ -131,4 +134,27 @@ fn a_command_hook_denies_and_records_what_it_cannot_read() {
     let log = home.run(&["log"]).ok().stdout;
     assert!(log.contains("was kept from mcp__x__y") && log.contains("(decided by unreadable)"), "{log}");
     assert!(gate.asks().is_empty());
+}
+
+/// Also where nothing says that it is about a call: it may have been.
+#[test]
+fn what_is_no_call_at_all_is_never_nothing() {
+    let (home, _gate, _session) = hooked();
+    for garbage in ["", "null", "[]", "{}", "7", "{\"tool_name\": \"Bash\"}", "{\"hook_event_name\": 7}", "\u{1}\u{2}"]
+    {
+        let answer = command_hook(&home, &garbage, true).ok().json();
+        assert_eq!(decision(&answer), "deny", "{garbage:?}: {answer}");
+        let reason = answer["hookSpecificOutput"]["permissionDecisionReason"].as_str().unwrap();
+        assert!(reason.contains("portcullis doctor"), "{reason}");
+    }
+    for (field, odd) in [("tool_input", json!(["ls"])), ("tool_name", json!(7)), ("cwd", json!({}))] {
+        let mut call = bash("ls");
+        call["hook_event_name"] = "PreToolUse".into();
+        call[field] = odd;
+        let answer = command_hook(&home, &call, true).ok().json();
+        assert_eq!(decision(&answer), "deny", "{field}: {answer}");
+    }
+    // A hook that says which it is, and is none of ours.
+    let other = command_hook(&home, &json!({"hook_event_name": "MessageDisplay"}), true).ok();
+    assert_eq!(other.stdout, "");
 }

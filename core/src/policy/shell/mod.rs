@@ -98,6 +98,7 @@ pub(crate) mod doubt {
     pub(crate) const SPLIT: &str = "a line goes on in the midst of a word";
     pub(crate) const EXTENDED: &str = "an extended pattern names files";
     pub(crate) const STACK: &str = "a ~ stands for a folder that only the shell knows";
+    pub(crate) const CASE: &str = "where a `case` in brackets ends is not read";
 }
 
 /// Why a line is not surely what it seems.

@@ -1,6 +1,7 @@
 //! What stands in brackets: where it ends, whatever quotes, comments and texts are in it.
 
 use super::ShellReader;
+use crate::policy::shell::doubt;
 
 impl ShellReader<'_> {
     /// Whether an opening bracket stands in the words of a command, where bash knows none: zsh takes it for a pattern.
@@ -66,7 +67,7 @@ impl ShellReader<'_> {
                 '<' if is_code && !reckons && self.follows("<<") => ends.push(self.end_of_heredoc()),
                 '\n' if !ends.is_empty() => self.pass_heredocs(std::mem::take(&mut ends)),
                 'c' if is_code && begins && self.is_at_case() => {
-                    self.unreadable("where a `case` in brackets ends is not read");
+                    self.unreadable(doubt::CASE);
                 }
                 c if c == opens => deep += 1,
                 c if c == closes => deep -= 1,

@@ -214,7 +214,7 @@ async fn write(
     mut answers: mpsc::Receiver<GateMessage<'static>>,
     (version, max_context): (u16, Option<usize>),
 ) -> anyhow::Result<()> {
-    let mut put = |bytes: &mut Vec<u8>, next: &ToSession| match next {
+    let put = |bytes: &mut Vec<u8>, next: &ToSession| match next {
         // One of before does not know the word.
         ToSession::Message(message)
             if version < WITH_TAKING_BACK && matches!(**message, GateMessage::TakeBack { .. }) =>

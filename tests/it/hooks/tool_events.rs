@@ -2,6 +2,7 @@
 
 use crate::support::home::Home;
 use crate::support::hooks::{bash, by_tool_call, context, hooked, with};
+use crate::support::http::Request;
 use crate::support::push::linked_device;
 use crate::support::seen::until;
 use crate::support::standin::StandIn;
@@ -136,8 +137,9 @@ fn what_was_dropped_or_sent_by_a_device_that_is_revoked_is_given_to_no_agent() {
     let sent =
         gate.say_as(&key, "/", "from the lost phone").expect(200).header("x-event-id").expect("its id").to_owned();
     let dropped = gate.send_event("by mistake");
-    home.run(&["device", "revoke", &id]).ok();
-    home.run(&["events", "drop", &dropped]).ok();
+    let revoke = Request::new("DELETE", &format!("/api/v1/devices/{id}"));
+    revoke.token(home.token()).send(&gate.target()).expect(200);
+    gate.post(&format!("/api/v1/events/{dropped}/drop"), &json!({})).expect(200);
     gate.send_event("from the owner");
     // The session's process had the first two in its hands before it had the third.
     let output = by_tool_call(&session);

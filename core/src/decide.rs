@@ -53,6 +53,8 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::AddToken { by, token, role } => people::add_token(state, &by, token, role),
         Input::LinkDevice { by, token } => people::link_device(state, &by, token),
         Input::RevokeToken { by, token } => people::revoke_token(state, &by, token),
+        Input::DeviceUsed { token } => people::device_used(state, now, token),
+        Input::SenderRevoked { event, by, why } => events::sender_revoked(state, event, by, why),
         Input::AskPairing { identity, called, entropy } => people::ask_pairing(state, now, identity, called, entropy),
         Input::Pair { by, code, name, role } => people::pair(state, now, &by, code, name, role),
         Input::PairingMissed { by } => (vec![Record::PairingMissed { by }], vec![]),

@@ -180,6 +180,8 @@ pub struct Event {
     pub sender: String,
     /// The person with whose credential an agent's process spoke: the sender is then the agent.
     pub credential: Option<String>,
+    /// What the linked browser is called that it was sent from. It directs for as long as that browser is linked.
+    pub device: Option<String>,
     /// Its sender may direct sessions: the owner, an admin or a reviewer, by their own credential. Others only inform.
     pub directs: bool,
     /// The sessions that its sender has to do with, also when it has to look for another one.
@@ -255,10 +257,11 @@ pub enum EventLife {
     Expired {
         at: Moment,
     },
-    /// Someone took the event off its queue.
+    /// Someone took the event off its queue; `why` where they did so by something else that they did.
     Dropped {
         at: Moment,
         by: String,
+        why: Option<String>,
     },
     /// The gate gave the event up: too many processes ended with it.
     Dead {

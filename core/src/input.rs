@@ -209,6 +209,16 @@ pub enum Input {
         by: Actor,
         token: TokenId,
     },
+    /// A linked browser has made a request.
+    DeviceUsed {
+        token: TokenId,
+    },
+    /// What `by` did shows out whoever sent this event.
+    SenderRevoked {
+        event: EventId,
+        by: String,
+        why: String,
+    },
     /// A stranger on a platform wants in. `entropy` gives the code they are shown.
     AskPairing {
         identity: Identity,
@@ -276,6 +286,8 @@ pub enum Effect {
     Order { session: SessionId, id: Option<OrderId>, order: Order },
     /// Tell the session's process that text of this sender is before its model.
     RaiseGuard { session: SessionId, sender: String },
+    /// Tell the session's process not to give this event to its agent.
+    TakeBack { session: SessionId, event: EventId },
     /// Send the present state of the topic to everyone who watches and may see it.
     Publish(Topic),
     /// Decide this input next. One input writes one subject: what follows for other subjects is an input of its own.

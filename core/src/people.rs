@@ -261,6 +261,8 @@ pub struct Token {
     pub since: Moment,
     /// The browser that keeps it, where it is one's key.
     pub device: Option<Device>,
+    /// When a device last made a request, to the hour.
+    pub last_used: Option<Moment>,
 }
 
 /// A browser that was linked: a computer's, a phone's. It may do what it was linked for, if its person may.

@@ -174,6 +174,8 @@ pub enum Record {
     Dropped {
         event: EventId,
         by: String,
+        /// None: it was this event that they meant.
+        why: Option<String>,
     },
     /// It was written to process after process, and each ended before the model showed that it had read it.
     Died {
@@ -210,6 +212,11 @@ pub enum Record {
         by: String,
         /// What the device was called whose key it was.
         device: Option<String>,
+    },
+    /// The device with this key was used. Written once an hour at most, and not for each request.
+    DeviceUsed {
+        token: TokenId,
+        person: String,
     },
     PairingAsked {
         pairing: Pairing,
@@ -319,6 +326,7 @@ impl Record {
             | Self::PersonSet { name, .. }
             | Self::PersonRemoved { name, .. }
             | Self::TokenRevoked { person: name, .. }
+            | Self::DeviceUsed { person: name, .. }
             | Self::Paired { name, .. }
             | Self::IdentityLinked { name, .. }
             | Self::IdentityUnlinked { name, .. }

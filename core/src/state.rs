@@ -211,6 +211,11 @@ impl State {
         queue.into_iter().flat_map(move |queue| queue.events.range(from..)).filter_map(|(_, id)| self.events.get(id))
     }
 
+    /// All that waits, for any session and for none.
+    pub fn all_waiting(&self) -> impl Iterator<Item = &TrackedEvent> {
+        self.queues.keys().flat_map(|session| self.waiting(*session, 0))
+    }
+
     /// How many events, and how many bytes of text, wait for a session or for one to come.
     pub fn waiting_size(&self, session: Option<SessionId>) -> (usize, usize) {
         self.queues.get(&session).map_or((0, 0), |queue| (queue.events.len(), queue.bytes))

@@ -165,10 +165,12 @@ fn list(devices: &[DeviceView]) -> String {
         return "No device is linked. `portcullis page` links a browser here, `portcullis device link` a phone.\n"
             .to_owned();
     }
-    let mut table = Table::new(&["ID", "DEVICE", "MAY", "LINKED"]);
+    let mut table = Table::new(&["ID", "DEVICE", "MAY", "LINKED", "LAST USED"]);
     for device in devices {
-        let since = format!("{} ago", ago(now().0.saturating_sub(device.since)));
-        table.row([Cell::from(&device.id), Cell::from(&device.name), device.rights.join(", ").into(), since.into()]);
+        let ago = |at: u64| format!("{} ago", ago(now().0.saturating_sub(at)));
+        let used = device.last_used.map_or_else(|| "never".to_owned(), ago);
+        let (rights, since) = (device.rights.join(", "), ago(device.since));
+        table.row([Cell::from(&device.id), Cell::from(&device.name), rights.into(), since.into(), used.into()]);
     }
     table.print()
 }

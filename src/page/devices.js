@@ -3,6 +3,7 @@
 import { call, key } from "./api.js";
 import { h, keep, moment, shown } from "./dom.js";
 import { askToNotify, canNotify, stopNotify, wantsNotify } from "./notify.js";
+import { newLink } from "./newlink.js";
 import { button, field, row } from "./parts.js";
 import { canPush, isPushed, keepKey, subscribe, unsubscribe } from "./push.js";
 import { may, state, why } from "./state.js";
@@ -11,11 +12,13 @@ import { currentLanguage, locale, setLanguage, t } from "./words.js";
 export function devicesView(redraw) {
   const list = h("ul", { class: "devices" });
   const notice = h("p", { class: "notice", role: "status" });
+  const link = may("admin") ? newLink() : undefined;
   let devices = [];
   const load = async () => {
     if (!may("admin")) return;
     try {
       devices = await call("GET", "/api/v1/devices");
+      link.linked(devices);
       draw();
     } catch (error) {
       notice.textContent = why(error);
@@ -32,7 +35,8 @@ export function devicesView(redraw) {
   };
   const item = (device) => h("li", { class: "card" },
     h("strong", null, shown(device.name)), device.id === state.me?.device && ` (${t("thisDevice")})`,
-    h("p", { class: "small" }, `${t("rights")} ${device.rights.map((right) => t(`right_${right}`)).join(t("comma"))} · ${t("linkedSince")} `, moment(device.since, locale())),
+    h("p", { class: "small" }, `${t("rights")} ${device.rights.map((right) => t(`right_${right}`)).join(t("comma"))} · ${t("linkedSince")} `, moment(device.since, locale()), " · ",
+      device.last_used ? [`${t("lastUsed")} `, moment(device.last_used, locale())] : t("neverUsed")),
     button("revoke", "quiet", () => revoke(device)));
   const language = h("select", { "aria-label": t("language"), onchange: () => (setLanguage(language.value), redraw()) },
     [["en", "English"], ["zh-CN", "中文"]].map(([value, name]) => h("option", { value, selected: value === currentLanguage() }, name)));
@@ -61,15 +65,15 @@ export function devicesView(redraw) {
     h("p", { class: "hint" }, t(tells())),
     row(canNotify() && (wantsNotify() ? button("noNotify", "quiet", noNotify) : button("notify", "quiet", notify)), button("forget", "quiet", forget)));
   const element = h("section", { class: "form" },
-    may("admin") && [h("h1", null, t("devices")), notice, list, h("p", { class: "hint small" }, t("anotherDevice"))],
+    may("admin") && [h("h1", null, t("devices")), notice, list, link.element],
     h(may("admin") ? "h2" : "h1", null, t("settings")), field("language", language), telling, said);
   let told = state.people;
   function draw() {
     if (told !== state.people) load();
     told = state.people;
     keep(telling, [["telling", tells() + currentLanguage(), drawTelling]]);
-    keep(list, devices.map((device) => [device.id, currentLanguage(), () => item(device)]));
+    keep(list, devices.map((device) => [device.id, `${currentLanguage()} ${device.last_used}`, () => item(device)]));
   }
   load();
-  return { element, draw };
+  return { element, draw, leave: () => link?.leave() };
 }

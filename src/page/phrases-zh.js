@@ -115,6 +115,18 @@ export const PHRASES = [
   [/^mode (acceptEdits|default|plan)$/, "模式 $1"],
   [/^the folder (.+)$/s, "文件夹 $1"],
   // 为什么不再询问
+  [/^its device ("(?:[^"\\]|\\.)*") was revoked$/, "其设备 $1 已被撤销"],
+  [/^a token of (\S+) was revoked$/, "$1 的令牌已被撤销"],
+  [/^(\S+) was removed$/, "$1 已被移除"],
+  [/^(\S+) may no longer direct sessions$/, "$1 不能再指挥会话"],
+  // 为什么没有开始会话
+  [/^sessions may not be started in (".*"), but in (.+)$/s, "$1 不行，只能在 $2"],
+  [/^sessions may not be started in (".*")$/s, "$1 不行"],
+  [/^there is no folder (.+)$/s, "没有文件夹 $1"],
+  [/^there is no conversation (.+)$/s, "没有对话 $1"],
+  [/^(\d+) sessions run that were started here$/, "从这里开始的会话已有 $1 个"],
+  [/^the session could not be started: (.+)$/s, "@1"],
+  [/^it did not attach within (\d+) s, and was ended$/, "$1 秒内没有连接，已被结束"],
   [/^its session ended$/, "会话已结束"],
   [/^the session ended$/, "会话已结束"],
   [/^the subagent ended$/, "子代理已结束"],

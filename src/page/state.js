@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { shown } from "./dom.js";
-import { errorInChinese, t } from "./words.js";
+import { errorInChinese, phrase, t } from "./words.js";
 
 export const state = {
   /** unlinked, connecting, open or away */
@@ -159,7 +159,7 @@ export function why(error) {
   const known = errorInChinese(error.number);
   // Hints for programs name routes and parameters.
   const hint = /`(GET|POST|PUT) |\?\w+=/.test(error.hint ?? "") ? "" : error.hint;
-  const words = known ? `${known} (${error.message})` : [error.message, hint].filter(Boolean).join("; ");
+  const words = known ? `${known} (${phrase(error.message)})` : [error.message, hint].filter(Boolean).join("; ");
   return t("failed", { why: shown(words) });
 }
 
@@ -167,7 +167,7 @@ export function why(error) {
 export async function tellSession(id, notice, order, body) {
   try {
     const outcome = await call("POST", `/api/v1/sessions/${id}/${order}?wait=10`, body);
-    notice.textContent = outcome.state === "failed" ? t("failed", { why: shown(outcome.why ?? "") }) : "";
+    notice.textContent = outcome.state === "failed" ? t("failed", { why: shown(phrase(outcome.why ?? "")) }) : "";
     return outcome.state !== "failed";
   } catch (error) {
     notice.textContent = why(error);

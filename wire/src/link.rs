@@ -20,17 +20,21 @@ use crate::stream::StreamBatch;
 pub use event::{EventFrame, InboxItem};
 
 /// The versions this program speaks. Version 1 had frames of other names and was never released; since version 3 the gate
-/// may look at the session's stream, and since version 4 a process may run channel servers.
+/// may look at the session's stream, and since version 4 a process may run channel servers; since version 5 the gate takes events
+/// back.
 ///
 /// A release that adds a message or a field that must be understood raises the end of the range, and says the new message
 /// only where both sides agreed on that version. What else was added before the first release is part of version 2.
-pub const VERSIONS: RangeInclusive<u16> = 2..=4;
+pub const VERSIONS: RangeInclusive<u16> = 2..=5;
 
 /// A process of this version, or a later one, has a stream to look at.
 pub const WITH_STREAM: u16 = 3;
 
 /// A gate of this version, or a later one, takes what channel servers of a session say.
 pub const WITH_CHANNELS: u16 = 4;
+
+/// A process of this version, or a later one, gives back an event that its agent has not been given.
+pub const WITH_TAKING_BACK: u16 = 5;
 
 /// A line of the link is at most this long: an event of 16 MiB with every byte escaped still fits.
 pub const LONGEST_LINE: usize = 128 << 20;
@@ -235,6 +239,11 @@ pub enum GateMessage<'a> {
     },
     /// Text of this sender is before the model already, as another process of the same conversation has read it.
     Outside { sender: String },
+    /// This event is no longer for the agent: it was dropped, or its sender may no longer direct.
+    TakeBack {
+        #[serde(with = "as_text")]
+        event: EventId,
+    },
     /// Someone wants the entries of the stream after this number: those there are, else the next ones that come.
     Look {
         look: u64,

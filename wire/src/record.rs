@@ -255,6 +255,8 @@ enum RecordForm {
         #[serde(with = "as_text")]
         event: EventId,
         by: String,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
     Died {
         #[serde(with = "as_text")]
@@ -294,6 +296,11 @@ enum RecordForm {
         by: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         device: Option<String>,
+    },
+    DeviceUsed {
+        #[serde(with = "as_text")]
+        token: TokenId,
+        person: String,
     },
     #[serde(with = "PairingForm")]
     PairingAsked {

@@ -155,7 +155,10 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
         }
         Record::OrderDone { order, .. } => (Detail, format!("{} is done", names.order(*order))),
         Record::OrderFailed { order, why, .. } => (Attention, format!("{} failed: {why}", names.order(*order))),
-        Record::Dropped { event, by } => (Plain, format!("{} dropped by {by}", names.event(*event))),
+        Record::Dropped { event, by, why: None } => (Plain, format!("{} dropped by {by}", names.event(*event))),
+        Record::Dropped { event, by, why: Some(why) } => {
+            (Attention, format!("{} dropped by {by}: {why}", names.event(*event)))
+        }
         Record::Died { event } => {
             (Attention, format!("{} given up: each agent that had it ended before reading it", names.event(*event)))
         }
@@ -174,6 +177,7 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
             (Plain, format!("{by} revoked a device of {person}, {device:?}"))
         }
         Record::TokenRevoked { person, by, .. } => (Plain, format!("{by} revoked a token of {person}")),
+        Record::DeviceUsed { person, .. } => (Detail, format!("a device of {person} was used")),
         Record::PairingAsked { pairing } => {
             let words = format!("{} ({}) wants to be let in", pairing.called, pairing.identity);
             (Attention, format!("{words}; `portcullis people pair CODE --name NAME` does it"))

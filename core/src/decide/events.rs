@@ -62,12 +62,25 @@ fn may_change<'a>(state: &'a State, by: &Actor, event: EventId) -> Result<&'a Tr
 pub(super) fn drop_event(state: &State, by: &Actor, event: EventId) -> Decided {
     match may_change(state, by, event) {
         Err(refusal) => refuse(refusal),
-        Ok(tracked) if tracked.life == EventLife::Waiting => {
-            let effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Event(event))];
-            (vec![Record::Dropped { event, by: by.name.clone() }], effects)
-        }
+        Ok(tracked) if tracked.life == EventLife::Waiting => dropped(tracked, by.name.clone(), None),
         Ok(tracked) => refuse(Refusal::EventSettled { life: tracked.life.clone() }),
     }
+}
+
+/// Whoever sent it may no longer direct: what no agent was given yet is given to none.
+pub(super) fn sender_revoked(state: &State, event: EventId, by: String, why: String) -> Decided {
+    match state.event(event) {
+        Some(tracked) if tracked.life == EventLife::Waiting => dropped(tracked, by, Some(why)),
+        _ => (vec![], vec![]),
+    }
+}
+
+/// The session's process may have it in its hands already.
+fn dropped(tracked: &TrackedEvent, by: String, why: Option<String>) -> Decided {
+    let event = tracked.event.id;
+    let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Event(event))];
+    effects.extend(tracked.to.map(|session| Effect::TakeBack { session, event }));
+    (vec![Record::Dropped { event, by, why }], effects)
 }
 
 pub(super) fn retry(state: &State, by: &Actor, event: EventId) -> Decided {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::event::{Label, TrackedEvent};
 use crate::ids::{EventId, Moment, SessionId};
+use crate::people::Token;
 use crate::record::Record;
 use crate::route::Address;
 use crate::session::{Goodbye, Session, SessionAbout};
@@ -66,7 +67,9 @@ pub(super) fn to_attached(
     if let Some(before) = about.continues {
         let limits = state.limits();
         let unread = state.unread(before, now, limits.redelivery_window).filter(is_left);
-        for tracked in unread.filter(|tracked| tracked.attempts < limits.redeliveries) {
+        let may_come_again =
+            |tracked: &&TrackedEvent| tracked.attempts < limits.redeliveries && is_of_linked(state, tracked);
+        for tracked in unread.filter(may_come_again) {
             moving.requeue_to(Some(session), tracked.attempts + 1, tracked);
         }
         // The process that had these in its hands is gone: whether it wrote them before, nobody can tell.
@@ -89,7 +92,8 @@ pub(super) fn to_attached(
 pub(super) fn from_ended(state: &State, now: Moment, session: SessionId, goodbye: &Goodbye) -> Vec<Record> {
     let mut moving = Moving::default();
     if goodbye.untouched {
-        for tracked in state.unread(session, now, state.limits().redelivery_window) {
+        let unread = state.unread(session, now, state.limits().redelivery_window);
+        for tracked in unread.filter(|tracked| is_of_linked(state, tracked)) {
             moving.requeue_to(fallback_session(state, tracked, Some(session)), tracked.attempts, tracked);
         }
     }
@@ -97,6 +101,15 @@ pub(super) fn from_ended(state: &State, now: Moment, session: SessionId, goodbye
         moving.move_to(fallback_session(state, tracked, Some(session)), true, tracked);
     }
     moving.into_records(session)
+}
+
+/// Whether the device that an event was sent from is still linked. Others are not sent from one.
+fn is_of_linked(state: &State, tracked: &TrackedEvent) -> bool {
+    let Some(name) = &tracked.event.device else { return true };
+    let is_it = |token: &Token| {
+        token.person == tracked.event.sender && token.device.as_ref().is_some_and(|device| device.called == *name)
+    };
+    state.tokens().any(is_it)
 }
 
 /// Where an event goes that someone wants to be tried again: to its session if that is there.

@@ -3,9 +3,12 @@
 use super::{Decided, answer, refuse};
 use crate::ask::{Ask, AskLife};
 use crate::connector::Identity;
+use crate::event::{Event, TrackedEvent};
 use crate::ids::{Moment, PairingCode, TokenId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic};
-use crate::people::{Actor, LONGEST_DEVICE_NAME, OWNER, Pairing, Right, Role, Token, is_device_name, is_person_name};
+use crate::people::{
+    Actor, LONGEST_DEVICE_NAME, OWNER, Pairing, Right, Role, Token, Via, is_device_name, is_person_name,
+};
 use crate::record::Record;
 use crate::shown::excerpt;
 use crate::state::State;
@@ -29,6 +32,24 @@ fn changed_with_votes(state: &State, name: &str, record: Record) -> Decided {
     (records, effects)
 }
 
+/// The same, where what a person sent to direct a session must no longer: as far as no agent was given it.
+fn shown_out(
+    state: &State,
+    (name, sent): (&str, impl Fn(&Event) -> bool),
+    why: &str,
+    by: &Actor,
+    record: Record,
+) -> Decided {
+    let (records, mut effects) = changed_with_votes(state, name, record);
+    let is_theirs =
+        |tracked: &&TrackedEvent| tracked.event.directs && tracked.event.is_of(name) && sent(&tracked.event);
+    effects.extend(state.all_waiting().filter(is_theirs).map(|tracked| {
+        let (event, by, why) = (tracked.event.id, by.name.clone(), why.to_owned());
+        Effect::Then(Input::SenderRevoked { event, by, why })
+    }));
+    (records, effects)
+}
+
 /// What keeps an actor from administering, if anything does.
 pub(super) fn may_not(by: &Actor) -> Option<Decided> {
     (!by.may(Right::Admin)).then(|| refuse(Refusal::NeedsRight(Right::Admin)))
@@ -42,7 +63,12 @@ pub(super) fn set_person(state: &State, by: &Actor, name: String, role: Role) ->
         None if !is_person_name(&name) => refuse(Refusal::BadName),
         None => refuse(Refusal::NoSuchPerson),
         Some(person) if person.role == role => answer(Answer::Done),
-        Some(_) => changed_with_votes(state, &name.clone(), Record::PersonSet { name, role, by: by.name.clone() }),
+        Some(_) => {
+            let record = Record::PersonSet { name: name.clone(), role, by: by.name.clone() };
+            let may_direct = role.rights().has(Right::Review);
+            let why = format!("{name} may no longer direct sessions");
+            shown_out(state, (&name, |_| !may_direct), &why, by, record)
+        }
     }
 }
 
@@ -52,7 +78,10 @@ pub(super) fn remove_person(state: &State, by: &Actor, name: String) -> Decided 
     }
     match state.person(&name) {
         None => refuse(Refusal::NoSuchPerson),
-        Some(_) => changed_with_votes(state, &name.clone(), Record::PersonRemoved { name, by: by.name.clone() }),
+        Some(_) => {
+            let record = Record::PersonRemoved { name: name.clone(), by: by.name.clone() };
+            shown_out(state, (&name, |_| true), &format!("{name} was removed"), by, record)
+        }
     }
 }
 
@@ -121,9 +150,32 @@ pub(super) fn revoke_token(state: &State, by: &Actor, id: TokenId) -> Decided {
         None => refuse(Refusal::NoSuchToken),
         Some(token) => {
             let device = token.device.as_ref().map(|device| device.called.clone());
-            let (person, by) = (token.person.clone(), by.name.clone());
-            changed_with_votes(state, &token.person, Record::TokenRevoked { token: id, person, by, device })
+            let person = token.person.clone();
+            // A device is known by its name. A token is not told from others of its person and its sessions.
+            let is_of_it = |event: &Event| match &device {
+                Some(device) => event.device.as_ref() == Some(device),
+                None => event.device.is_none() && event.via != Via::Channel && event.scope == token.scope,
+            };
+            let why = match &device {
+                Some(device) => format!("its device {device:?} was revoked"),
+                None => format!("a token of {person} was revoked"),
+            };
+            let record = Record::TokenRevoked { token: id, person, by: by.name.clone(), device: device.clone() };
+            shown_out(state, (&token.person, is_of_it), &why, by, record)
         }
+    }
+}
+
+/// How often it is written down at most that a device was used, in milliseconds.
+const USED_EVERY: u64 = 3_600_000;
+
+pub(super) fn device_used(state: &State, now: Moment, id: TokenId) -> Decided {
+    match state.token(id).filter(|token| token.device.is_some()) {
+        Some(token) if token.last_used.is_none_or(|used| now.since(used) >= USED_EVERY) => {
+            let record = Record::DeviceUsed { token: id, person: token.person.clone() };
+            (vec![record], vec![Effect::Answer(Answer::Done)])
+        }
+        _ => answer(Answer::Done),
     }
 }
 

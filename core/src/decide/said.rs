@@ -221,6 +221,7 @@ fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotA
         id,
         credential,
         directs: by.may(Right::Review),
+        device: by.device,
         via: by.via,
         sender: by.name,
         scope: by.scope,

@@ -98,6 +98,7 @@ fn read(command: &str) -> Input {
             by: Actor {
                 via: option("via").map_or(Via::Http, |via| via.parse().unwrap()),
                 scope: scope(option("only")),
+                device: option("device").map(str::to_owned),
                 ..person(words[2])
             },
             inside: option("inside")
@@ -236,6 +237,7 @@ fn read(command: &str) -> Input {
                 expires: None,
                 since: Moment(0),
                 device: None,
+                last_used: None,
             },
             role: Role::named(words[3]).unwrap(),
         },
@@ -249,11 +251,13 @@ fn read(command: &str) -> Input {
                 expires: None,
                 since: Moment(0),
                 device: Some(Device { called: words[3].into(), rights: Role::Reviewer.rights() }),
+                last_used: None,
             },
         },
         "revoke" => {
             Input::RevokeToken { by: person(words[2]), token: TokenId::new(Moment(0), words[1].parse().unwrap()) }
         }
+        "use" => Input::DeviceUsed { token: TokenId::new(Moment(0), words[1].parse().unwrap()) },
         "role" => {
             Input::SetPerson { name: words[1].into(), role: Role::named(words[2]).unwrap(), by: person(words[3]) }
         }
@@ -374,13 +378,17 @@ fn record_in_words(record: &Record) -> String {
         Record::Carried { ask } => format!("ask {} carried", short(ask)),
         Record::Withdrawn { ask, why } => format!("ask {} withdrawn: {why}", short(ask)),
         Record::Missed { by } => format!("{by} missed"),
-        Record::Dropped { event, by } => format!("event {} dropped by {by}", short(event)),
+        Record::Dropped { event, by, why } => {
+            let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            format!("event {} dropped by {by}{why}", short(event))
+        }
         Record::Died { event } => format!("event {} died", short(event)),
         Record::Retried { event, by, to, .. } => format!("event {} retried by {by} for {}", short(event), place(*to)),
         Record::PersonSet { name, role, by } => format!("{name} is a {} by {by}", role.name()),
         Record::PersonRemoved { name, by } => format!("{name} removed by {by}"),
         Record::TokenAdded { token, by } => format!("token {} for {} by {by}", short(token.id), token.person),
         Record::TokenRevoked { token, by, .. } => format!("token {} revoked by {by}", short(token)),
+        Record::DeviceUsed { token, .. } => format!("device {} was used", short(token)),
         Record::PairingAsked { pairing } => format!("{} shows {}", pairing.identity, pairing.code),
         Record::IdentityLinked { identity, name, by } => format!("{identity} is {name} by {by}"),
         Record::IdentityUnlinked { identity, name, by } => format!("{identity} is {name} no more by {by}"),
@@ -426,6 +434,9 @@ fn effect_in_words(effect: &Effect, state: &State) -> String {
         Effect::Order { session, id, order } => {
             let id = id.map_or(String::new(), |id| format!(", order {}", short(id)));
             format!("have session {} {}{id}", short(session), order.name())
+        }
+        Effect::TakeBack { session, event } => {
+            format!("take event {} back from session {}", short(event), short(session))
         }
         Effect::RaiseGuard { session, sender } => format!("guard session {} against {sender}", short(session)),
         Effect::Publish(Topic::Session(id)) => format!("publish session {}", short(id)),

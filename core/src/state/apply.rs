@@ -24,7 +24,9 @@ impl State {
             Record::Received { event, to } => self.received(event, *to),
             Record::Seen { event } => self.seen(*event, at),
             Record::EventExpired { event } => self.settle_event(*event, EventLife::Expired { at }),
-            Record::Dropped { event, by } => self.settle_event(*event, EventLife::Dropped { at, by: by.clone() }),
+            Record::Dropped { event, by, why } => {
+                self.settle_event(*event, EventLife::Dropped { at, by: by.clone(), why: why.clone() });
+            }
             Record::Died { event } => self.died(*event, at),
             Record::Retried { event, to, moves: Moves::Recorded, .. } => self.put_back(*event, *to, at, 0),
             Record::Retried { event, moves: Moves::Implied, .. } => self.imply_requeue(*event, at, 0),
@@ -78,6 +80,7 @@ impl State {
             | Record::PersonRemoved { .. }
             | Record::TokenAdded { .. }
             | Record::TokenRevoked { .. }
+            | Record::DeviceUsed { .. }
             | Record::PairingAsked { .. }
             | Record::Paired { .. }
             | Record::IdentityLinked { .. }

@@ -36,6 +36,11 @@ impl State {
                 }
                 self.token_roles.remove(token);
             }
+            Record::DeviceUsed { token, .. } => {
+                if let Some(token) = self.tokens.get_mut(token) {
+                    token.last_used = Some(at);
+                }
+            }
             Record::PairingAsked { pairing } => {
                 let lifetime = self.memory.pairing_lifetime;
                 self.pairings.retain(|known| at.since(known.since) < lifetime && known.code != pairing.code);

@@ -105,6 +105,9 @@ async fn enter(route: &Route, door: &Door, request: &mut Request) -> Result<(), 
     if route.rate_limited {
         door.hub.limit_rate(name)?;
     }
+    if let Some(device) = permitted.device() {
+        super::devices::used(door, device).await;
+    }
     request.extensions_mut().insert(permitted);
     Ok(())
 }

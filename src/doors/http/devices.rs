@@ -1,11 +1,13 @@
 //! Devices: browsers that were linked. A link's secret is traded for a key once, within two minutes.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::{Path, Request, State};
 use portcullis_core::{Actor, Device, Input, Moment, Right, Rights, Token, TokenId, TokenScope};
 use portcullis_wire::api::{DeviceView, LinkView, MadeDevice, MeView, NewDevice, NewLink};
 use portcullis_wire::error::{Fault, Kind};
+use qrcode::{Color, QrCode};
 use sha2::{Digest as _, Sha256};
 
 use super::Door;
@@ -52,6 +54,47 @@ impl OpenLinks {
     }
 }
 
+/// When each device last made a request. The journal is told once an hour at most: it has the rest after a restart.
+#[derive(Default)]
+pub(super) struct LastUses(Mutex<HashMap<TokenId, LastUse>>);
+
+#[derive(Clone, Copy)]
+struct LastUse {
+    at: Moment,
+    told: Moment,
+}
+
+/// How often the journal is told of a device, in milliseconds.
+const TOLD_EVERY: u64 = 3_600_000;
+/// Devices that are remembered: more than can be linked. Beyond that those of before are forgotten.
+const MOST_USES: usize = 1000;
+
+impl LastUses {
+    /// Notes a request. True where the journal is to be told.
+    fn note(&self, device: TokenId, now: Moment) -> bool {
+        let mut uses = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if uses.len() >= MOST_USES && !uses.contains_key(&device) {
+            uses.clear();
+        }
+        let told = uses.get(&device).map(|known| known.told).filter(|told| now.since(*told) < TOLD_EVERY);
+        uses.insert(device, LastUse { at: now, told: told.unwrap_or(now) });
+        told.is_none()
+    }
+
+    fn of(&self, device: TokenId) -> Option<Moment> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&device).map(|known| known.at)
+    }
+}
+
+/// A device has made a request. That the journal could not be told is no reason to refuse it.
+pub(super) async fn used(door: &Door, device: TokenId) {
+    if door.last_uses.note(device, now())
+        && let Err(error) = door.hub.submit(Input::DeviceUsed { token: device }).await
+    {
+        tracing::debug!(?error, "the use of a device was not written down");
+    }
+}
+
 fn secret(door: &Door) -> Result<String, Fault> {
     (door.make_token)().ok_or_else(|| Fault::new(Kind::Internal, "no random numbers are to be had"))
 }
@@ -73,7 +116,16 @@ pub(super) async fn add_link(
     let until = now().plus(LIFETIME);
     let (hash, rights) = (Sha256::digest(&secret).into(), Rights::of(&wanted));
     door.links.add(OpenLink { secret: hash, by, made_with, rights, until });
-    Ok(Json(LinkView { secret, until: until.0, public_url: door.public.as_ref().map(|public| public.origin.clone()) }))
+    let public_url = door.public.as_ref().map(|public| public.origin.clone());
+    let qr = public_url.as_ref().map(|base| squares(&format!("{base}/#link={secret}"))).unwrap_or_default();
+    Ok(Json(LinkView { secret, until: until.0, public_url, qr }))
+}
+
+/// The rows of the QR code of a link.
+fn squares(url: &str) -> Vec<String> {
+    let Ok(code) = QrCode::new(url) else { return vec![] };
+    let letter = |color: &Color| if *color == Color::Dark { '1' } else { '0' };
+    code.to_colors().chunks(code.width()).map(|row| row.iter().map(letter).collect()).collect()
 }
 
 /// `POST /api/v1/devices`: whoever shows a link gets a key. The only answer that ever holds it.
@@ -96,6 +148,7 @@ pub(super) async fn link(State(door): State<Arc<Door>>, request: Request) -> Res
         expires: None,
         since: now(),
         device: Some(Device { called: name.trim().to_owned(), rights: open.rights }),
+        last_used: None,
     };
     let made = token.id;
     if let Err(refused) = submit(&door, Input::LinkDevice { by: open.by.clone(), token }).await {
@@ -111,7 +164,15 @@ pub(super) async fn link(State(door): State<Arc<Door>>, request: Request) -> Res
 
 /// `GET /api/v1/devices`.
 pub(super) async fn list(State(door): State<Arc<Door>>) -> Result<Json<Vec<DeviceView>>, ErrorResponse> {
-    Ok(Json(door.hub.look(|state| state.tokens().filter_map(DeviceView::of).collect()).await?))
+    let devices: Vec<(TokenId, DeviceView)> = door
+        .hub
+        .look(|state| state.tokens().filter_map(|token| Some((token.id, DeviceView::of(token)?))).collect())
+        .await?;
+    let with_use = |(id, view): (TokenId, DeviceView)| {
+        let last_used = door.last_uses.of(id).map(|at| at.0).max(view.last_used);
+        DeviceView { last_used, ..view }
+    };
+    Ok(Json(devices.into_iter().map(with_use).collect()))
 }
 
 /// `DELETE /api/v1/devices/{id}`: its streams end at once.
@@ -172,6 +233,26 @@ mod tests {
         assert!(links.take("a", Moment(400_000)).is_none());
         links.add(link("c", 500_000));
         assert!(links.take("c", Moment(500_000)).is_none(), "too late");
+    }
+
+    #[test]
+    fn a_qr_code_is_square_with_its_marks_in_three_corners() {
+        let rows = squares("https://gate.example/#link=0123456789abcdef0123456789abcdef");
+        assert!(rows.len() >= 21 && rows.iter().all(|row| row.len() == rows.len()), "{rows:?}");
+        let (first, last) = (&rows[0], &rows[rows.len() - 1]);
+        assert!(
+            first.starts_with("11111110") && first.ends_with("01111111") && last.starts_with("11111110"),
+            "{rows:?}"
+        );
+    }
+
+    #[test]
+    fn the_journal_is_told_of_a_device_once_an_hour() {
+        let (uses, device) = (LastUses::default(), TokenId::new(Moment(1), 1));
+        let minute = 60_000;
+        let told: Vec<u64> = (0..150).filter(|n| uses.note(device, Moment(n * minute))).collect();
+        assert_eq!(told, [0, 60, 120]);
+        assert_eq!(uses.of(device), Some(Moment(149 * minute)));
     }
 
     #[test]

@@ -37,7 +37,7 @@ fn gauges(state: &Known) -> Gauges {
         EventLife::Delivered { at: Default::default() }.name(),
         EventLife::Seen { at: Default::default() }.name(),
         EventLife::Expired { at: Default::default() }.name(),
-        EventLife::Dropped { at: Default::default(), by: String::new() }.name(),
+        EventLife::Dropped { at: Default::default(), by: String::new(), why: None }.name(),
         EventLife::Dead { at: Default::default() }.name(),
     ];
     Gauges {

@@ -121,6 +121,7 @@ pub(crate) struct Door {
     /// None where nothing is pushed: without an https address that browsers find the gate at.
     push: Option<PushService>,
     links: devices::OpenLinks,
+    last_uses: devices::LastUses,
     counters: metrics::Counters,
     listeners: Arc<seats::Seats>,
     /// Permits for connections. Each listener has as many of its own, so that too many clients of one keep neither sessions
@@ -159,6 +160,7 @@ impl Door {
             parts;
         Arc::new(Self {
             links: devices::OpenLinks::default(),
+            last_uses: devices::LastUses::default(),
             counters: metrics::Counters::default(),
             listeners: seats::Seats::new(limits.listeners),
             connections: Arc::new(Semaphore::new(limits.connections)),

@@ -67,6 +67,7 @@ files! {
     "mcp.js" SCRIPT,
     "modes.js" SCRIPT,
     "muted.js" SCRIPT,
+    "newlink.js" SCRIPT,
     "notify.js" SCRIPT,
     "parts.js" SCRIPT,
     "people.js" SCRIPT,

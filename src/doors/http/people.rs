@@ -65,7 +65,8 @@ pub(super) async fn add_token(
     let secret = (door.make_token)().ok_or_else(|| Fault::new(Kind::Internal, "no random numbers are to be had"))?;
     let expires = expires_in.map(|seconds| now().plus(seconds.saturating_mul(1000)));
     let hash = Sha256::digest(&secret).into();
-    let token = Token { id: mint(TokenId::new), person, hash, scope, expires, since: now(), device: None };
+    let token =
+        Token { id: mint(TokenId::new), person, hash, scope, expires, since: now(), device: None, last_used: None };
     let id = token.id.to_string();
     submit(&door, Input::AddToken { by, token, role }).await?;
     Ok(Json(MadeToken { id, token: secret }))

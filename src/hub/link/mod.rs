@@ -11,7 +11,7 @@ use portcullis_core::{AskId, Goodbye, Input, SessionId};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{
     Answered, AttachRequest, ChannelEvent, EventFrame, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening,
-    SessionMessage, VERSIONS, WITH_STREAM, agree,
+    SessionMessage, VERSIONS, WITH_STREAM, WITH_TAKING_BACK, agree,
 };
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
@@ -87,7 +87,7 @@ pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -
     answers.send(done(n, attached.map(|answer| told(&answer)).map_err(Fault::from))).await?;
     let _stream = (version >= WITH_STREAM).then(|| gate.streams.open(session, number, answers.clone()));
     let stop = gate.stop.clone();
-    let writing = tokio::spawn(write(writer, outgoing, answered, gate.max_context));
+    let writing = tokio::spawn(write(writer, outgoing, answered, (version, gate.max_context)));
     let reading = read(lines, &gate, session, answers);
     let why = tokio::select! {
         why = reading => why,
@@ -212,15 +212,24 @@ async fn write(
     mut writer: Writer,
     mut outgoing: mpsc::Receiver<ToSession>,
     mut answers: mpsc::Receiver<GateMessage<'static>>,
-    max_context: Option<usize>,
+    (version, max_context): (u16, Option<usize>),
 ) -> anyhow::Result<()> {
+    let put = |bytes: &mut Vec<u8>, next: &ToSession| match next {
+        // One of before does not know the word.
+        ToSession::Message(message)
+            if version < WITH_TAKING_BACK && matches!(**message, GateMessage::TakeBack { .. }) =>
+        {
+            Ok(())
+        }
+        next => put_to_session(bytes, next, max_context),
+    };
     let mut bytes = Vec::new();
     loop {
         tokio::select! {
             // An attach is answered behind what stands for the session already, such as a stop.
             biased;
             next = outgoing.recv() => match next {
-                Some(next) => put_to_session(&mut bytes, &next, max_context)?,
+                Some(next) => put(&mut bytes, &next)?,
                 // The hub let go of this process: it fell behind, or another took its place.
                 None => break,
             },
@@ -229,7 +238,7 @@ async fn write(
         while bytes.len() < 1 << 20
             && let Ok(next) = outgoing.try_recv()
         {
-            put_to_session(&mut bytes, &next, max_context)?;
+            put(&mut bytes, &next)?;
         }
         while let Ok(answer) = answers.try_recv() {
             put_json(&mut bytes, &answer)?;

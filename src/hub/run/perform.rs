@@ -41,6 +41,10 @@ impl HubLoop {
                 Effect::RaiseGuard { session, sender } => {
                     self.outlets.carry(session, GateMessage::Outside { sender });
                 }
+                Effect::TakeBack { session, event } => {
+                    self.outlets.confirmed(session, &[event]);
+                    self.outlets.carry(session, GateMessage::TakeBack { event });
+                }
                 Effect::Publish(topic) => self.publish(topic, pending.revision),
                 Effect::Then(_) => {}
             }

@@ -6,6 +6,7 @@ mod budget;
 use std::collections::VecDeque;
 use std::time::Instant;
 
+use portcullis_core::EventId;
 use portcullis_wire::link::EventFrame;
 
 use budget::WakeBudget;
@@ -29,6 +30,11 @@ impl Inbox {
     /// These wait again, before all others.
     pub(crate) fn put_back(&mut self, events: Vec<EventFrame<'static>>) {
         events.into_iter().rev().for_each(|event| self.waiting.push_front(event));
+    }
+
+    /// This one waits no longer, nor what was put into its text.
+    pub(crate) fn take_back(&mut self, event: EventId) {
+        self.waiting.retain(|frame| frame.id != event);
     }
 
     pub(crate) fn has_waiting(&self) -> bool {

@@ -45,6 +45,8 @@ pub(crate) enum Delivery {
     },
     /// Another process of the same conversation has put text of this sender before the model, who may not direct it.
     Outside { sender: String },
+    /// This event is no longer for the agent.
+    TakeBack { event: EventId },
 }
 
 /// What is for the session, in its order. One task of the process takes it.

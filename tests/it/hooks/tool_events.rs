@@ -2,6 +2,8 @@
 
 use crate::support::home::Home;
 use crate::support::hooks::{bash, by_tool_call, context, hooked, with};
+use crate::support::http::Request;
+use crate::support::push::linked_device;
 use crate::support::seen::until;
 use crate::support::standin::StandIn;
 use serde_json::json;
@@ -125,4 +127,26 @@ fn a_session_is_reminded_once_of_a_sender_who_must_get_a_reply() {
         assert_eq!(context(&output).contains("chat_id \"1\""), !replies, "{output}");
         assert_eq!(session.hook("Stop", &json!({"stop_hook_active": "true"})), json!({}), "once");
     }
+}
+
+#[test]
+fn what_was_dropped_or_sent_by_a_device_that_is_revoked_is_given_to_no_agent() {
+    let (home, gate, session) = hooked();
+    session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
+    let (id, key) = linked_device(&gate);
+    let sent =
+        gate.say_as(&key, "/", "from the lost phone").expect(200).header("x-event-id").expect("its id").to_owned();
+    let dropped = gate.send_event("by mistake");
+    let revoke = Request::new("DELETE", &format!("/api/v1/devices/{id}"));
+    revoke.token(home.token()).send(&gate.target()).expect(200);
+    gate.post(&format!("/api/v1/events/{dropped}/drop"), &json!({})).expect(200);
+    gate.send_event("from the owner");
+    // The session's process had the first two in its hands before it had the third.
+    let output = by_tool_call(&session);
+    let shown = context(&output);
+    assert!(shown.contains("from the owner"), "{output}");
+    assert!(!shown.contains("lost phone") && !shown.contains("by mistake"), "{output}");
+    let view = gate.get(&format!("/api/v1/events/{sent}")).expect(200).json();
+    assert_eq!(view["state"], "dropped");
+    assert!(view["why"].as_str().unwrap_or_default().contains("was revoked"), "{view}");
 }

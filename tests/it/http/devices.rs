@@ -88,3 +88,25 @@ fn a_device_of_the_owner_has_a_rate_and_the_owner_has_none() {
         send(home.token()).expect(200);
     }
 }
+
+#[test]
+fn a_device_shows_when_it_was_last_used_also_once_the_gate_was_started_anew() {
+    let home = Home::new();
+    let gate = home.serve();
+    let (id, key) = linked_device(&gate);
+    let used = |gate: &Gate| {
+        let devices = gate.get("/api/v1/devices").expect(200).json();
+        let device = devices.as_array().unwrap().iter().find(|device| device["id"] == id.as_str()).cloned();
+        device.expect("the device")["last_used"].as_u64()
+    };
+    assert_eq!(used(&gate), None, "it was linked, and not used");
+    assert!(home.run(&["device", "list"]).ok().stdout.contains("never"));
+    gate.get_as(&key, "/api/v1/me").expect(200);
+    let first = used(&gate).expect("when it was used");
+    gate.get_as(&key, "/api/v1/me").expect(200);
+    assert!(used(&gate).expect("when it was used") >= first);
+    assert!(home.run(&["device", "list"]).ok().stdout.contains(" ago"));
+    gate.kill_9();
+    let gate = home.serve();
+    assert!(used(&gate).is_some_and(|again| again.abs_diff(first) < 60_000), "{first}");
+}

@@ -69,6 +69,36 @@ fn people_and_tokens_are_seen_to_and_a_token_is_shown_once() {
 }
 
 #[test]
+fn a_device_is_linked_by_a_link_of_the_page_and_seen_there_with_its_last_use() {
+    let site = Site::new();
+    let page = site.page(&["admin"], DESKTOP);
+    view(&page, &site.gate, "devices");
+    page.see_text(".devices li", "last used");
+    page.click("[data-action=makeLink]");
+    page.see_text(".new-link", "public_url is not set");
+    let link = page.text(".new-link .secret");
+    let other = site.browser.open("b", &link, DESKTOP);
+    other.click("[data-action=link]");
+    other.see(".empty");
+    page.see_text(".new-link", "is linked");
+    assert_eq!(page.count(".new-link .secret"), 0, "the link is used up, and gone");
+    let devices = site.gate.get("/api/v1/devices").expect(200).json();
+    assert_eq!(devices[1]["rights"], json!(["talk", "review"]), "no more than was said");
+    page.click("input[value=admin]");
+    page.click("[data-action=makeLink]");
+    page.see(".new-link .secret");
+    let link = page.text(".new-link .secret");
+    view(&page, &site.gate, "log");
+    page.see(".log li");
+    view(&page, &site.gate, "devices");
+    page.see(".devices li");
+    assert_eq!(page.count(".new-link .secret"), 0, "it is shown where it was made, and not again");
+    site.browser.open("c", &link, DESKTOP).click("[data-action=link]");
+    page.see_text(".devices", "administer");
+    assert!(page.barriers().is_empty(), "{:?}", page.barriers());
+}
+
+#[test]
 fn the_log_is_searched_and_says_whether_its_chain_is_whole() {
     let site = Site::new();
     site.gate.say("/", "the first message").expect(200);

@@ -53,6 +53,9 @@ fn the_main_views_have_their_picture_taken() {
             assert!(page.barriers().is_empty(), "{name} {view}: {:?}", page.barriers());
             let fits = page.run("document.documentElement.scrollWidth <= innerWidth");
             assert_eq!(fits, true, "{name} {view}: nothing is cut off");
+            let tabs =
+                page.run("[...document.querySelectorAll('nav')].every((nav) => nav.scrollWidth <= nav.clientWidth)");
+            assert_eq!(tabs, true, "{name} {view}: every tab is in sight");
             page.run(SHORT_PATHS);
             // A conversation fills the screen, with its box at the lower end; the other views are as long as they are.
             let is_conversation = page.count(".conversation") > 0;

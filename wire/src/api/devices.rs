@@ -15,6 +15,9 @@ pub struct DeviceView {
     pub rights: Vec<String>,
     /// When it was linked.
     pub since: u64,
+    /// When it last made a request. After the gate was started anew, to the hour; none: not since it is written down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_used: Option<u64>,
 }
 
 impl DeviceView {
@@ -27,6 +30,7 @@ impl DeviceView {
             person: token.person.clone(),
             rights: device.rights.names().into_iter().map(str::to_owned).collect(),
             since: token.since.0,
+            last_used: token.last_used.map(|at| at.0),
         })
     }
 }
@@ -50,6 +54,9 @@ pub struct LinkView {
     /// Where the page is for browsers elsewhere, if `public_url` is set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub public_url: Option<String>,
+    /// The link for a browser elsewhere as a QR code: its rows, each with a letter for each square, `1` where it is dark.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub qr: Vec<String>,
 }
 
 /// Taken by `POST /api/v1/devices`.

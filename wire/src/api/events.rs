@@ -227,7 +227,8 @@ fn why(tracked: &TrackedEvent, now: Moment) -> String {
             "the model answered its conversation, opened it, or ended the turn that brought it".to_owned()
         }
         (EventLife::Expired { .. }, ..) => "no session took it in time".to_owned(),
-        (EventLife::Dropped { by, .. }, ..) => format!("dropped by {by}"),
+        (EventLife::Dropped { by, why: None, .. }, ..) => format!("dropped by {by}"),
+        (EventLife::Dropped { by, why: Some(why), .. }, ..) => format!("dropped by {by}: {why}"),
         (EventLife::Dead { .. }, ..) => {
             format!(
                 "given up: it was written to {} processes, and each ended before the model read it",

@@ -105,6 +105,8 @@ pub(super) struct TokenForm {
     since: Moment,
     #[serde(default, with = "Optional::<DeviceForm>", skip_serializing_if = "Option::is_none")]
     device: Option<Device>,
+    #[serde(skip)]
+    last_used: Option<Moment>,
 }
 
 forms!(DeviceForm of Device);

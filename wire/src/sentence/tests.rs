@@ -64,6 +64,7 @@ fn every_record_is_a_sentence() {
         - api  abcde no longer asked: gone
         !      ann typed a code that no prompt has
         -      event from ann dropped by ann
+        !      event from ann dropped by ann: its device "Phone" was revoked
         !      event from ann given up: each agent that had it ended before reading it
         - api  event from ann sent again by ann: it waits for api
         -      tom is a reviewer now, by ann
@@ -79,6 +80,7 @@ fn every_record_is_a_sentence() {
                connector telegram has taken everything up to record 7
                connector telegram has taken everything up to record 8
         !      ann typed a pairing code that nobody was shown
+               a device of tom was used
         -      ann erased the text of event/1
         !      refused to owner: allow from inside a session
     "#]]

@@ -215,7 +215,7 @@ fn an_event_can_be_dropped_while_it_waits_and_by_those_it_concerns() {
               > done
               > publish event 1
             3 drop 1 tom
-              > refused: EventSettled { life: Dropped { at: Moment(2000), by: "tom" } }
+              > refused: EventSettled { life: Dropped { at: Moment(2000), by: "tom", why: None } }
             4 attach 1 api
               + session 1 attached, wrote []
               > done

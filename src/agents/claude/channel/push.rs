@@ -97,7 +97,11 @@ impl OneWrite {
                 verdict_line(origin, ruling.behavior)
             }
             // The dialog at the terminal stays: the channel has no word for either.
-            Delivery::Attached | Delivery::Closed { .. } | Delivery::Order { .. } | Delivery::Outside { .. } => return,
+            Delivery::Attached
+            | Delivery::Closed { .. }
+            | Delivery::Order { .. }
+            | Delivery::Outside { .. }
+            | Delivery::TakeBack { .. } => return,
         };
         match line {
             // What goes out alone, most often what is large, is not copied.

@@ -265,6 +265,7 @@ impl Driver {
             Delivery::Closed { ask, .. } => self.gatekeeper.closed(ask),
             Delivery::Order { id, order } => self.ordered(id, order),
             Delivery::Outside { sender } => self.gatekeeper.outside().restore(sender),
+            Delivery::TakeBack { event } => self.inbox.take_back(event),
         }
     }
 

@@ -210,6 +210,10 @@ impl HookSession {
                 self.gatekeeper.outside().restore(sender);
                 None
             }
+            Delivery::TakeBack { event } => {
+                self.state().inbox.queue.take_back(event);
+                None
+            }
             other => Some(other),
         }
     }

@@ -76,6 +76,10 @@ impl LinkClient {
             GateMessage::Outside { sender } => {
                 self.deliver.try_send(Delivery::Outside { sender }).context("handing on who was read")?;
             }
+            GateMessage::TakeBack { event } => {
+                self.deliver.try_send(Delivery::TakeBack { event }).context("handing on what is taken back")?;
+                self.holding.retain(|held| *held != event);
+            }
             GateMessage::Look { look, after, at_once } => self.stream.look(look, after, at_once),
             GateMessage::LookAway { look } => self.stream.look_away(look),
             GateMessage::Done { n, answer } => {

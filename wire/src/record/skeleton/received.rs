@@ -21,6 +21,8 @@ struct EventSkeleton<'a> {
     sender: Cow<'a, str>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     credential: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    device: Option<Cow<'a, str>>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     directs: bool,
     #[serde(default, with = "labels", skip_serializing_if = "covers_everything")]
@@ -62,6 +64,7 @@ pub(crate) fn serialize<S: Serializer>(
         via: event.via.clone(),
         sender: event.sender.as_str().into(),
         credential: event.credential.as_deref().map(Cow::from),
+        device: event.device.as_deref().map(Cow::from),
         directs: event.directs,
         scope: event.scope.clone(),
         chat: event.chat.clone(),
@@ -87,6 +90,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         via,
         sender,
         credential,
+        device,
         directs,
         scope,
         chat,
@@ -103,6 +107,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
         via,
         sender: sender.into_owned(),
         credential: credential.map(Cow::into_owned),
+        device: device.map(Cow::into_owned),
         directs,
         scope,
         chat,

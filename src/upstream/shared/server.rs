@@ -32,6 +32,8 @@ const TO_CLIENT: usize = 1024;
 const TO_CLIENT_BYTES: usize = 32 << 20;
 /// A question of the server that could be for two clients waits so long for one of them to be done.
 const HELD: Duration = Duration::from_secs(30);
+/// What a server said before it ended still reaches a client that reads.
+const LAST_ANSWERS: Duration = Duration::from_millis(300);
 
 pub(super) struct SharedServer {
     /// Of the configuration that it was started with.
@@ -227,9 +229,10 @@ impl JoinedClient {
                 self.waiting.fetch_sub(line.len(), Ordering::Relaxed);
             }
         };
+        let mut writing = std::pin::pin!(writing);
         tokio::select! {
-            () = writing => {}
-            () = self.cut_off.cancelled() => {}
+            () = &mut writing => {}
+            () = self.cut_off.cancelled() => drop(tokio::time::timeout(LAST_ANSWERS, writing).await),
         }
         self.cut_off.cancel();
     }

@@ -29,7 +29,7 @@ function huge(id, bytes) {
   process.stdout.write('"}]}}\n');
 }
 
-// Asks, logs, waits or lets another wait no more; what it does is in the file named by STARTS.
+// Asks, logs and waits, waits, or lets another wait no more; what it does is in the file named by STARTS.
 function busy(id, { arguments: { do: what, who }, _meta }) {
   fs.appendFileSync(process.env.STARTS, `${what} ${who}\n`);
   const result = (text) => say({ id, result: { content: [{ type: "text", text }] } });
@@ -41,7 +41,7 @@ function busy(id, { arguments: { do: what, who }, _meta }) {
   if (what === "log") {
     say({ method: "notifications/message", params: { level: "info", data: `of ${who}` } });
     say({ method: "notifications/progress", params: { progressToken: _meta.progressToken, progress: 1, message: who } });
-    return result("logged");
+    return (waiting = () => result("logged"));
   }
   if (what === "wait") return (waiting = () => result("waited"));
   waiting();

@@ -85,6 +85,7 @@ fn completions_and_logging_pass_and_each_client_hears_its_own() {
         // The first that this client hears: nothing of the other's came before.
         let logged = client.message(|message| message["method"] == "notifications/message");
         assert_eq!(logged["params"]["data"], format!("of {who}"));
+        client.answer(client.call("fake__echo", &json!({"do": "release"})));
         assert_eq!(text(&client.answer(called)), "logged");
     }
 }

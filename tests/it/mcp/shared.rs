@@ -90,6 +90,7 @@ fn clients_share_one_process_and_each_hears_what_is_its_own() {
             (&progress["params"]["progressToken"], &progress["params"]["message"]),
             (&json!("mine"), &json!(who))
         );
+        client.answer(client.call(tool, &json!({"do": "release"})));
         assert_eq!(text(&client.answer(called)), "logged");
     }
 

@@ -82,7 +82,7 @@ impl Routing {
         self.clients.is_empty()
     }
 
-    pub(super) fn from_client(&mut self, client: ClientNumber, mut message: Value) -> Vec<Routed> {
+    pub(super) fn route_client(&mut self, client: ClientNumber, mut message: Value) -> Vec<Routed> {
         let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
         let Some(method) = method else {
             // An answer: only of whoever was asked.
@@ -141,7 +141,7 @@ impl Routing {
         }
     }
 
-    pub(super) fn from_server(&mut self, mut message: Value) -> Vec<Routed> {
+    pub(super) fn route_server(&mut self, mut message: Value) -> Vec<Routed> {
         let method = message.get("method").and_then(Value::as_str).map(str::to_owned);
         match (method, message.get("id").cloned()) {
             (None, Some(id)) => {
@@ -278,19 +278,19 @@ mod tests {
     #[test]
     fn answers_and_progress_find_the_client_that_called_under_its_own_id_and_token() {
         let mut routing = two();
-        let [Routed::ToServer(first)] = &*routing.from_client(1, call(7, "a")) else { panic!() };
-        let [Routed::ToServer(second)] = &*routing.from_client(2, call(7, "a")) else { panic!() };
+        let [Routed::ToServer(first)] = &*routing.route_client(1, call(7, "a")) else { panic!() };
+        let [Routed::ToServer(second)] = &*routing.route_client(2, call(7, "a")) else { panic!() };
         assert_eq!((&first["id"], &second["id"]), (&json!(1), &json!(2)));
         assert_eq!(second["params"]["_meta"]["progressToken"], 2);
         let progress = told("notifications/progress", &json!({"progressToken": 2, "progress": 1}));
         let theirs = told("notifications/progress", &json!({"progressToken": "a", "progress": 1}));
-        assert_eq!(routing.from_server(progress), [Routed::ToClient(2, theirs)]);
+        assert_eq!(routing.route_server(progress), [Routed::ToClient(2, theirs)]);
         let answer = |id: u64| json!({"jsonrpc": "2.0", "id": id, "result": {}});
-        assert_eq!(routing.from_server(answer(2)), [Routed::ToClient(2, answer(7))]);
-        assert_eq!(routing.from_server(answer(2)), [], "it was answered");
+        assert_eq!(routing.route_server(answer(2)), [Routed::ToClient(2, answer(7))]);
+        assert_eq!(routing.route_server(answer(2)), [], "it was answered");
         let taken_back = told("notifications/cancelled", &json!({"requestId": 7}));
-        assert_eq!(routing.from_client(2, taken_back.clone()), [], "the other's call has the same id");
-        assert_eq!(routing.from_client(1, taken_back), [Routed::ToServer(cancelled(&json!(1)))]);
+        assert_eq!(routing.route_client(2, taken_back.clone()), [], "the other's call has the same id");
+        assert_eq!(routing.route_client(1, taken_back), [Routed::ToServer(cancelled(&json!(1)))]);
     }
 
     #[test]
@@ -300,21 +300,21 @@ mod tests {
         let answer = |id: u64| json!({"jsonrpc": "2.0", "id": id, "result": {"action": "accept"}});
         let is_refused =
             |routed: &[Routed]| matches!(routed, [Routed::ToServer(refusal)] if refusal["error"].is_object());
-        assert!(is_refused(&routing.from_server(question(1))), "nobody called");
-        routing.from_client(1, call(1, "a"));
-        assert_eq!(routing.from_server(question(2)), [Routed::ToClient(1, question(2))]);
-        assert_eq!(routing.from_client(2, answer(2)), [], "it is not the one that was asked");
-        assert_eq!(routing.from_client(1, answer(2)), [Routed::ToServer(answer(2))]);
-        assert_eq!(routing.from_client(1, answer(2)), [], "once");
+        assert!(is_refused(&routing.route_server(question(1))), "nobody called");
+        routing.route_client(1, call(1, "a"));
+        assert_eq!(routing.route_server(question(2)), [Routed::ToClient(1, question(2))]);
+        assert_eq!(routing.route_client(2, answer(2)), [], "it is not the one that was asked");
+        assert_eq!(routing.route_client(1, answer(2)), [Routed::ToServer(answer(2))]);
+        assert_eq!(routing.route_client(1, answer(2)), [], "once");
         // Both wait: the question waits too, and is for the one that is left.
-        routing.from_client(2, call(1, "a"));
-        assert_eq!(routing.from_server(question(3)), [Routed::Held(question(3))]);
+        routing.route_client(2, call(1, "a"));
+        assert_eq!(routing.route_server(question(3)), [Routed::Held(question(3))]);
         let done = json!({"jsonrpc": "2.0", "id": 1, "result": {}});
-        let routed = routing.from_server(done);
+        let routed = routing.route_server(done);
         assert_eq!(routed[1], Routed::ToClient(2, question(3)));
         assert!(routing.give_up(&json!(3)).is_empty());
-        routing.from_client(1, call(2, "a"));
-        assert_eq!(routing.from_server(question(4)), [Routed::Held(question(4))]);
+        routing.route_client(1, call(2, "a"));
+        assert_eq!(routing.route_server(question(4)), [Routed::Held(question(4))]);
         assert!(is_refused(&routing.give_up(&json!(4))));
         // Who leaves takes its calls back, and answers nothing any more.
         let left = routing.leave(2);
@@ -326,23 +326,23 @@ mod tests {
     fn what_is_logged_and_changed_is_told_to_whom_it_is_for() {
         let mut routing = two();
         let logged = told("notifications/message", &json!({"data": "x"}));
-        assert_eq!(routing.from_server(logged.clone()), [], "it may be of either");
-        routing.from_client(2, call(1, "a"));
-        assert_eq!(routing.from_server(logged.clone()), [Routed::ToClient(2, logged.clone())]);
-        routing.from_client(1, call(1, "a"));
-        assert_eq!(routing.from_server(logged), []);
+        assert_eq!(routing.route_server(logged.clone()), [], "it may be of either");
+        routing.route_client(2, call(1, "a"));
+        assert_eq!(routing.route_server(logged.clone()), [Routed::ToClient(2, logged.clone())]);
+        routing.route_client(1, call(1, "a"));
+        assert_eq!(routing.route_server(logged), []);
         let changed = told("notifications/tools/list_changed", &json!({}));
-        assert_eq!(routing.from_server(changed).len(), 2);
+        assert_eq!(routing.route_server(changed).len(), 2);
         let at = json!({"uri": "a://b"});
-        routing.from_client(1, request(2, "resources/subscribe", &at));
-        routing.from_client(2, request(2, "resources/subscribe", &at));
+        routing.route_client(1, request(2, "resources/subscribe", &at));
+        routing.route_client(2, request(2, "resources/subscribe", &at));
         let updated = told("notifications/resources/updated", &at);
-        assert_eq!(routing.from_server(updated.clone()).len(), 2);
+        assert_eq!(routing.route_server(updated.clone()).len(), 2);
         // The other still wants to hear of it.
-        let routed = routing.from_client(1, request(3, "resources/unsubscribe", &at));
+        let routed = routing.route_client(1, request(3, "resources/unsubscribe", &at));
         assert!(matches!(&routed[..], [Routed::ToClient(1, _)]));
-        assert_eq!(routing.from_server(updated.clone()), [Routed::ToClient(2, updated)]);
-        let routed = routing.from_client(2, request(3, "resources/unsubscribe", &at));
+        assert_eq!(routing.route_server(updated.clone()), [Routed::ToClient(2, updated)]);
+        let routed = routing.route_client(2, request(3, "resources/unsubscribe", &at));
         assert!(matches!(&routed[..], [Routed::ToServer(_)]));
     }
 }

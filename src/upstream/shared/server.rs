@@ -101,7 +101,7 @@ impl SharedServer {
             let Ok(Line::Whole(line)) = line else { break };
             match serde_json::from_slice::<Value>(&line) {
                 Ok(message) if message.is_object() => {
-                    let routed = locked(&self.routing).from_server(message);
+                    let routed = locked(&self.routing).route_server(message);
                     self.say_soon(routed);
                 }
                 _ if line.trim_ascii().is_empty() => {}
@@ -172,7 +172,7 @@ impl SharedServer {
             };
             let Ok(Some(line)) = line else { break };
             let Ok(message @ Value::Object(_)) = serde_json::from_slice(&line) else { break };
-            let routed = locked(&self.routing).from_client(client, message);
+            let routed = locked(&self.routing).route_client(client, message);
             for message in self.hand_out(routed) {
                 tokio::select! {
                     sent = self.to_server.send(message) => drop(sent),

@@ -4,8 +4,9 @@
     cargo build --release && eval "$(./check peers)" && bench/mcp.py [--quick] [--portcullis BINARY] [--only NAME]
 
 Everyone calls `echo` of server-everything, which runs on standard streams behind all but "direct, http". Each answer is
-compared with what was asked. Memory is that of the proxy's own processes: the server behind it is not counted. Nothing is
-read from or written to the caller's home."""
+compared with what was asked. Memory is that of the proxy's own processes (of the gateway: the gate, `mcp host` or every
+`mcp serve`, and the guard of each server); the server behind it is not counted. A page that several processes share counts
+once, in parts (PSS). Nothing is read from or written to the caller's home."""
 
 import argparse, http.client, json, os, pathlib, queue, shutil, signal, socket, statistics, subprocess, sys, tempfile, threading, time
 
@@ -46,11 +47,11 @@ def free_port():
 
 
 def resident(pids):
-    """Megabytes of these processes together."""
+    """Megabytes of these processes together, each page in parts of those that share it."""
     kilobytes = 0
     for pid in pids:
-        for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-            kilobytes += int(line.split()[1]) if line.startswith("VmRSS") else 0
+        for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+            kilobytes += int(line.split()[1]) if line.startswith("Pss:") else 0
     return kilobytes / 1000
 
 
@@ -199,12 +200,18 @@ class Portcullis(Contender):
         return json.loads(gate.getresponse().read())["token"]
 
 
+def with_guards(pids):
+    """These processes, and those of ours that each of them started to hold a server."""
+    guards = [child for pid in pids for child in children(pid) if "__guard" in pathlib.Path(f"/proc/{child}/cmdline").read_text()]
+    return [*pids, *guards]
+
+
 class GatewayStdio(Portcullis):
     def client(self):
         return Stdio([self.program, "mcp", "serve"], {**self.env, "PWD": str(self.folder)})
 
     def pids(self, clients):
-        return [client.process.pid for client in clients]
+        return [self.gate.pid, *with_guards([client.process.pid for client in clients])]
 
 
 class GatewayHttp(Portcullis):
@@ -213,7 +220,7 @@ class GatewayHttp(Portcullis):
 
     def pids(self, clients):
         host = [pid for pid in children(self.gate.pid) if "mcp\0host" in pathlib.Path(f"/proc/{pid}/cmdline").read_text()]
-        return [self.gate.pid, *host]
+        return [self.gate.pid, *with_guards(host)]
 
 
 class Proxy(Contender):

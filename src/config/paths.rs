@@ -89,6 +89,11 @@ impl Paths {
         self.next_to_socket("-mcp.sock")
     }
 
+    /// Where it serves the MCP servers that clients of the gateway share.
+    pub(crate) fn shared_servers_socket(&self) -> PathBuf {
+        self.next_to_socket("-mcp-shared.sock")
+    }
+
     /// All such sockets that are there, and the id of the session each is for.
     pub(crate) fn front_sockets(&self) -> Vec<(PathBuf, String)> {
         let session = |name: &str| name.strip_suffix(FRONT).map(str::to_owned);

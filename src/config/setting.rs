@@ -199,7 +199,7 @@ A socket whose path would be too long for the system is in `/tmp/portcullis-UID/
     #[test]
     fn the_settings_are_the_fields_that_serde_reads() {
         let text = "[coalesce]\n\"<sender>\" = 5\n[projects.\"/a\"]\nmode = \"plan\"\n\
-                    [connectors.socket.xx]\naddress = \"/x\"";
+                    [mcp.servers.xx]\nshared = true\n[connectors.socket.xx]\naddress = \"/x\"";
         let config: Config = toml::from_str(text).unwrap();
         let mut found = vec![];
         keys(&toml::Value::try_from(config).unwrap(), "", &mut found);

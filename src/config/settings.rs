@@ -138,6 +138,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         accepts: Accepts::Bool,
     },
     Setting {
+        key: "mcp.servers.<name>.shared",
+        written: WrittenIn::File,
+        meaning: "whether the clients of the gateway share one process of this server, which the gate starts with its own environment; a server of a project or of a folder is never shared, and one that is reached by an address has no process",
+        accepts: Accepts::Bool,
+    },
+    Setting {
         key: "notify.command",
         written: WrittenIn::File,
         meaning: "a program of yours, with its arguments, that is run when a prompt has waited, a session is over or a reply came; it gets a JSON object on standard input, no shell is used, and after 20 seconds it is killed",

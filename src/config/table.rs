@@ -86,6 +86,27 @@ pub(crate) struct NotifyTable {
 pub(crate) struct McpTable {
     #[serde(deserialize_with = "values::switch")]
     pub(crate) sampling: bool,
+    /// By the server's name.
+    pub(crate) servers: BTreeMap<String, McpServerTable>,
+}
+
+impl McpTable {
+    /// Whether clients of the gateway share one process of this server.
+    pub(crate) fn is_shared(&self, server: &str) -> bool {
+        self.servers.get(server).is_some_and(|server| server.shared)
+    }
+
+    pub(crate) fn has_shared(&self) -> bool {
+        self.servers.values().any(|server| server.shared)
+    }
+}
+
+/// `[mcp.servers.NAME]`: one MCP server.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct McpServerTable {
+    #[serde(deserialize_with = "values::switch")]
+    pub(crate) shared: bool,
 }
 
 /// `[limits]`: how much the gate takes.

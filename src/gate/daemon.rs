@@ -166,6 +166,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
     let (notify, notifier) = notify::start(&config.notify, &hub, &stop);
     let push = push_service(&paths, config)?;
     let make_token = || Some(generate_token().ok()?.expose().to_owned());
+    let mcp_host = super::mcp_host::McpHost::default();
     let parts = Parts {
         hub: hub.clone(),
         credentials,
@@ -182,7 +183,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         mcp: super::mcp::looks(),
         notify_after: config.notify.after,
         push: push.clone(),
-        gateway: super::mcp_host::connect(paths.clone()),
+        gateway: mcp_host.connect(paths.clone()),
         hooks: config.hooks.over_http.then(|| hooks::posted(link.clone(), config)),
         link,
     };
@@ -195,6 +196,9 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         doors.push(tokio::spawn(http::serve_public(listener, Arc::clone(&door), stop.clone())));
     }
     doors.extend(notifier);
+    if config.mcp.has_shared() {
+        doors.push(tokio::spawn(mcp_host.keep(stop.clone())));
+    }
     if let Some(push) = push {
         let after = fixed::wait("NOTIFY_AFTER", config.notify.after);
         doors.push(tokio::spawn(super::push::run(push, hub.clone(), after, stop.clone())));
@@ -214,7 +218,9 @@ impl Gate {
         }
         // From here on clients find no socket and start a gate of their own, again and again until it gets the lock.
         drop(std::fs::remove_file(&paths.socket));
-        drop(std::fs::remove_file(paths.mcp_socket()));
+        for socket in [paths.mcp_socket(), paths.shared_servers_socket()] {
+            drop(std::fs::remove_file(socket));
+        }
         drop(hub_task.await);
         door.finish(Duration::from_secs(1)).await;
         drop(lock);

@@ -1,5 +1,5 @@
-//! The process that holds the MCP servers of clients over HTTP: started with the first request, and with the next one when
-//! it ended. It ends with the gate.
+//! The process that holds the MCP servers of clients over HTTP, and those that clients share: started with the first request
+//! and with the next one when it ended, or kept running where servers are shared. It ends with the gate.
 
 use std::collections::VecDeque;
 use std::process::Stdio;
@@ -10,6 +10,7 @@ use anyhow::Context as _;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
 use tokio::process::Child;
+use tokio_util::sync::CancellationToken;
 
 use super::reach::this_program;
 use crate::config::{Paths, TOKEN};
@@ -20,6 +21,12 @@ const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// One that ends again and again is started so often in this time.
 const STARTS: usize = 6;
 const STARTS_TIME: Duration = Duration::from_secs(600);
+/// How often it is looked whether it runs, where it has to.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// The process, if it runs. Locked while it is started or looked at.
+#[derive(Clone, Default)]
+pub(super) struct McpHost(Arc<tokio::sync::Mutex<WatchedHost>>);
 
 #[derive(Default)]
 struct WatchedHost {
@@ -28,13 +35,33 @@ struct WatchedHost {
     started: VecDeque<Instant>,
 }
 
-/// How the HTTP door comes to it, for one request after another.
-pub(super) fn connect(paths: Paths) -> http::McpConnect {
-    let (paths, host) = (Arc::new(paths), Arc::new(tokio::sync::Mutex::new(WatchedHost::default())));
-    Box::new(move || {
-        let (paths, host) = (Arc::clone(&paths), Arc::clone(&host));
-        Box::pin(async move { host.lock().await.connect(&paths).await })
-    })
+impl McpHost {
+    /// How the HTTP door comes to it, for one request after another.
+    pub(super) fn connect(&self, paths: Paths) -> http::McpConnect {
+        let (paths, host) = (Arc::new(paths), Arc::clone(&self.0));
+        Box::new(move || {
+            let (paths, host) = (Arc::clone(&paths), Arc::clone(&host));
+            Box::pin(async move { host.lock().await.connect(&paths).await })
+        })
+    }
+
+    /// Keeps it running until `stop`: clients of shared servers come to it past the gate.
+    pub(super) async fn keep(self, stop: CancellationToken) {
+        let mut looks = tokio::time::interval(LOOK);
+        looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        let mut has_failed = false;
+        loop {
+            tokio::select! {
+                _ = looks.tick() => {}
+                () = stop.cancelled() => return,
+            }
+            let kept = self.0.lock().await.keep().await;
+            if let (Err(error), false) = (&kept, has_failed) {
+                tracing::warn!("shared MCP servers: {error:#}");
+            }
+            has_failed = kept.is_err();
+        }
+    }
 }
 
 impl WatchedHost {
@@ -48,9 +75,24 @@ impl WatchedHost {
             // Killed, if it still runs.
             self.running = None;
         }
+        self.start().await?;
+        UnixStream::connect(paths.mcp_socket()).await.context("reaching the process that holds the MCP servers")
+    }
+
+    async fn keep(&mut self) -> anyhow::Result<()> {
+        match self.running.as_mut().map(Child::try_wait) {
+            Some(Ok(None)) => return Ok(()),
+            Some(ended) => tracing::warn!(?ended, "the process that holds the MCP servers ended"),
+            None => {}
+        }
+        self.running = None;
+        self.start().await
+    }
+
+    async fn start(&mut self) -> anyhow::Result<()> {
         self.count_start()?;
         self.running = Some(start().await?);
-        UnixStream::connect(paths.mcp_socket()).await.context("reaching the process that holds the MCP servers")
+        Ok(())
     }
 
     fn count_start(&mut self) -> anyhow::Result<()> {

@@ -58,6 +58,12 @@ fn is_gate(pid: u32) -> bool {
     runs_our_command(pid, "serve")
 }
 
+/// Whether a process is this program with one of its commands for MCP. Where the system does not say which program a
+/// process is, the mode of the socket has to do.
+pub(crate) fn runs_gateway(pid: u32) -> bool {
+    !Path::new("/proc/self/exe").exists() || runs_our_command(pid, "mcp")
+}
+
 /// Whether a process is a `portcullis run`, which holds an agent and is no agent itself.
 fn is_holder(pid: u32) -> bool {
     runs_our_command(pid, "run")

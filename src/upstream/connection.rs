@@ -35,17 +35,19 @@ use super::headers::headers;
 use super::ide;
 use super::lists::ListKind;
 use super::probe::Probed;
+use super::shared;
 use super::timeouts::{CallTimes, Timeouts};
 use super::transport::http::{HttpClient, PrintedCredential};
+use super::transport::process::StderrRing;
 use super::transport::sse::SseTransport;
-use super::transport::stdio::{StderrRing, StdioTransport};
+use super::transport::stdio::StdioTransport;
 use super::transport::ws::WsTransport;
 use crate::locks::locked;
 
 /// A server that offers more pages of a list than this goes round in a circle.
 const MOST_PAGES: usize = 1000;
 /// How much of standard error an error shows.
-const STDERR_LINES: usize = 5;
+pub(super) const STDERR_LINES: usize = 5;
 /// Longer than a server on standard streams is given to end, and long enough to end a session over HTTP.
 const CLOSE: Duration = Duration::from_secs(2);
 
@@ -112,9 +114,14 @@ impl ServerConnection {
         // Kept here, so that it can be shown when the time is over.
         let stderr = Mutex::new(None);
         let opening = async {
-            match &upstream.entry.endpoint {
-                endpoint @ Endpoint::Stdio { .. } => Self::start(endpoint, means, known, &stderr, &side).await,
-                Endpoint::Remote(remote) => {
+            match (&upstream.entry.endpoint, &upstream.shared) {
+                (Endpoint::Stdio { .. }, Some(socket)) => {
+                    let transport = shared::join(socket, &upstream.name).await?;
+                    let served = Self::serve(transport, None, Some(Revision::Initialize), &side).await;
+                    served.map_err(|error| ConnectFailure::of(&error))
+                }
+                (endpoint @ Endpoint::Stdio { .. }, None) => Self::start(endpoint, means, known, &stderr, &side).await,
+                (Endpoint::Remote(remote), _) => {
                     let editor = match remote.transport {
                         transport if transport.is_editor() && remote.url.is_empty() => {
                             Some(ide::found(remote, folder)?)

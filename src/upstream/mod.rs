@@ -16,6 +16,7 @@ mod lists;
 mod names;
 mod probe;
 pub(crate) mod shape;
+mod shared;
 mod slot;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ pub(crate) use client::{ClientBehind, FromServer, PassedRequest, RefusedRequest,
 pub(crate) use failure::CallFailure;
 pub(crate) use lists::ListKind;
 pub(crate) use names::{ToolName, is_told_apart, names};
+pub(crate) use shared::SharedServers;
 pub(crate) use slot::UpstreamState;
 pub(crate) use timeouts::Timeouts;
 pub(crate) use upstreams::Upstreams;

@@ -109,7 +109,7 @@ impl Upstreams {
             let mut before = std::mem::take(&mut *slots);
             for upstream in upstreams {
                 let same = before.remove(&upstream.name).filter(|slot| {
-                    let is_same = slot.upstream.hash == upstream.hash && slot.upstream.entry == upstream.entry;
+                    let is_same = slot.upstream == *upstream;
                     if !is_same {
                         gone.push(Arc::clone(slot));
                     }

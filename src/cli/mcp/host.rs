@@ -1,4 +1,4 @@
-//! `portcullis mcp host`: the gateway for clients over HTTP, in a process of its own.
+//! `portcullis mcp host`: the gateway for clients over HTTP, and the servers that all clients share, in a process of its own.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,15 +11,15 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::signals::stop_on_signals;
 use super::super::{log_at, paths};
-use super::serve::{attached, of_files, settings_of};
+use super::serve::{attached, is_everywhere, of_files, settings_of};
 use super::variable;
 use crate::agents::gateway::http::{self, OwnHeaders};
 use crate::agents::gateway::{Gateway, OfferedServers, WantedOffer};
 use crate::config::Paths;
 use crate::gate::bind_socket;
+use crate::processes;
 use crate::upstream::auth::AuthFolder;
-use crate::upstream::config::ServerLayer;
-use crate::upstream::{Timeouts, Upstreams};
+use crate::upstream::{SharedServers, Timeouts, Upstreams};
 
 /// Tried as often as Claude Code does when it starts.
 const TRIES: u32 = 3;
@@ -34,6 +34,8 @@ impl McpHost {
         let paths = paths()?;
         paths.prepare()?;
         let listener = bind_socket(&paths.mcp_socket())?;
+        let shared = bind_socket(&paths.shared_servers_socket())?;
+        tokio::spawn(shared_servers(&paths).serve(shared, stop.clone()));
         tokio::spawn(end_with_input(stop.clone()));
         // Whoever started this may connect now.
         let mut output = tokio::io::stdout();
@@ -52,16 +54,37 @@ async fn end_with_input(stop: CancellationToken) {
     stop.cancel();
 }
 
+/// Those that the owner marked as shared, once for all clients.
+fn shared_servers(paths: &Paths) -> SharedServers {
+    let files = paths.clone();
+    let find = move |name: &str| {
+        let found =
+            of_files(PathBuf::from("/"), files.clone(), Some(name.to_owned()), is_everywhere)().unwrap_or_default();
+        let found = found.into_iter().find(|upstream| upstream.shared.is_some());
+        found.ok_or_else(|| format!("no server called {name} is configured for all folders and shared"))
+    };
+    SharedServers {
+        find: Box::new(find),
+        may_join: processes::runs_gateway,
+        folder: home(paths),
+        guard: crate::gate::reach::this_program().ok(),
+        lends_model: settings_of(paths).mcp.sampling,
+        connect_timeout: Timeouts::read(&variable).connect,
+    }
+}
+
+fn home(paths: &Paths) -> PathBuf {
+    paths.user_home().map_or_else(|| PathBuf::from("/"), Path::to_owned)
+}
+
 /// The servers of every folder: the user's, or those of the managed file.
 fn gateway_of(paths: &Paths, token: &str, offer: WantedOffer) -> Gateway {
-    let home = paths.user_home().map_or_else(|| PathBuf::from("/"), Path::to_owned);
     let upstreams =
-        Upstreams::new(home, Timeouts::read(&variable), TRIES).with_tokens(AuthFolder::new(&paths.state_dir));
+        Upstreams::new(home(paths), Timeouts::read(&variable), TRIES).with_tokens(AuthFolder::new(&paths.state_dir));
     let upstreams = match crate::gate::reach::this_program() {
         Ok(program) => upstreams.guarded_by(program),
         Err(_) => upstreams,
     };
-    let is_everywhere = |layer| !matches!(layer, ServerLayer::Local | ServerLayer::Project);
     let read = of_files(PathBuf::from("/"), paths.clone(), offer.server.clone(), is_everywhere);
     let servers = OfferedServers::following(&upstreams, read);
     let lends_model = settings_of(paths).mcp.sampling;

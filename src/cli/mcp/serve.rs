@@ -72,6 +72,7 @@ pub(super) fn of_files(
     counts: impl Fn(ServerLayer) -> bool + Send + 'static,
 ) -> ReadServers {
     let (mut stamp, mut last) = (None, None);
+    let written = move |paths: &Paths| std::fs::metadata(&paths.config_file).and_then(|about| about.modified()).ok();
     let is_offered = move |upstream: &Upstream| match &only {
         Some(name) => upstream.name == *name,
         // This program is not offered by itself.
@@ -80,17 +81,23 @@ pub(super) fn of_files(
     Box::new(move || {
         let found = ServerFiles::find(&folder, &paths);
         let files = found.inspect_err(|error| tracing::warn!("no MCP server can be used: {error:#}")).ok()?;
-        let now = files.stamp();
-        if stamp.replace(now) == Some(files.stamp()) {
+        let now = (files.stamp(), written(&paths));
+        if stamp.as_ref() == Some(&now) {
             return None;
         }
+        stamp = Some(now);
+        let settings = settings_of(&paths).mcp;
         let configuration = Configuration::read(&files, &variable);
         for problem in &configuration.problems {
             tracing::warn!("{problem}");
         }
         let ready = configuration.servers.into_iter().filter(|server| counts(server.layer));
         let upstreams = ready.filter_map(|server| match server.standing {
-            ServerStanding::Ready(upstream) => Some(upstream),
+            ServerStanding::Ready(mut upstream) => {
+                let is_shared = settings.is_shared(&upstream.name) && upstream.entry.endpoint.is_local();
+                upstream.shared = (is_shared && is_everywhere(server.layer)).then(|| paths.shared_servers_socket());
+                Some(upstream)
+            }
             _ => None,
         });
         let upstreams: Vec<Upstream> = upstreams.filter(&is_offered).collect();
@@ -100,6 +107,11 @@ pub(super) fn of_files(
             upstreams
         })
     })
+}
+
+/// Whether servers of a layer are the same in every folder.
+pub(super) fn is_everywhere(layer: ServerLayer) -> bool {
+    !matches!(layer, ServerLayer::Local | ServerLayer::Project)
 }
 
 /// The owner's settings. The gate may have read the file before it was broken: what cannot be read is as strict as can be.

@@ -87,13 +87,15 @@ pub(crate) struct Upstream {
     pub(crate) entry: ServerEntry,
     /// Of the name and everything that decides what is started or reached.
     pub(crate) hash: String,
+    /// The socket behind which it runs for all clients, where the owner marked it as shared.
+    pub(crate) shared: Option<PathBuf>,
 }
 
 impl Upstream {
     pub(crate) fn new(name: &str, entry: ServerEntry) -> Self {
         let digest = Sha256::digest(entry.identity(name).as_bytes());
         let hash = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        Self { name: name.to_owned(), entry, hash }
+        Self { name: name.to_owned(), entry, hash, shared: None }
     }
 }
 

@@ -2,9 +2,14 @@
 
 pub(super) mod http;
 mod mend;
+pub(super) mod process;
 pub(super) mod sse;
 pub(super) mod stdio;
 pub(super) mod ws;
 
 /// The largest message that is read. Servers answer with pictures and whole files, so it is not small.
 const LARGEST_MESSAGE: usize = 128 << 20;
+
+pub(super) fn largest() -> usize {
+    crate::fixed::limit("MCP_LARGEST", LARGEST_MESSAGE)
+}

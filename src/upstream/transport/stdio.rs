@@ -1,90 +1,33 @@
-//! A server that we start: one JSON message a line on its standard streams, and its whole process group gone with it.
+//! A server on a stream of lines, one JSON message a line: a program that we start, or one that is shared with others.
 
-use std::collections::VecDeque;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::process::Stdio;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
 
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
-use rustix::process::{Pid, Signal};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::UnixStream;
-use tokio::process::{Child, ChildStdin, ChildStdout, Command};
-use tokio_util::sync::CancellationToken;
 
-use super::{LARGEST_MESSAGE, mend};
-use crate::fixed;
+use super::process::{ServerProcess, StartedServer, StderrRing};
+use super::{largest, mend};
 use crate::lines::{Line, Lines};
-use crate::locks::locked;
 use crate::upstream::config::Endpoint;
 
-/// As much of what it said on standard error is kept, for errors.
-const STDERR_KEPT: usize = 64 << 10;
-/// What a server said last may still be on its way when its end is seen.
-const LAST_STDERR: Duration = Duration::from_millis(300);
-/// What a server has to end by itself, after its input was closed and it was interrupted.
-const AFTER_INT: Duration = Duration::from_millis(100);
-/// And after it was asked once more.
-const AFTER_TERM: Duration = Duration::from_millis(400);
-/// What was killed is gone by now; no later.
-const AFTER_KILL: Duration = Duration::from_millis(100);
-/// How often it is looked whether the group is gone.
-const LOOK: Duration = Duration::from_millis(10);
 /// Lines of a server that are no messages; after so many it is not one of ours.
-const MOST_GARBAGE: usize = 1000;
+pub(crate) const MOST_GARBAGE: usize = 1000;
 
-/// Names that are handed to a server where the user wants no more: `CLAUDE_CODE_MCP_ALLOWLIST_ENV=1`.
-const BASELINE: [&str; 6] = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
+type Input = Box<dyn AsyncRead + Send + Unpin>;
+type Output = Box<dyn AsyncWrite + Send + Unpin>;
 
-/// The end of what a server said on standard error. Filled by a task of its own, read by errors.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct StderrRing {
-    kept: Arc<Mutex<VecDeque<u8>>>,
-    /// Cancelled when there is no more to come.
-    ended: CancellationToken,
-}
-
-impl StderrRing {
-    /// Waits a moment for the last words of a server that has ended.
-    pub(crate) async fn all_said(self) -> Self {
-        drop(tokio::time::timeout(LAST_STDERR, self.ended.cancelled()).await);
-        self
-    }
-
-    /// The last lines, for people.
-    pub(crate) fn last_lines(&self, most: usize) -> String {
-        let text = String::from_utf8_lossy(locked(&self.kept).make_contiguous()).trim_end().to_owned();
-        let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(most)..].join("\n")
-    }
-
-    async fn fill(self, mut stderr: UnixStream) {
-        let mut piece = [0; 4096];
-        while let Ok(read @ 1..) = stderr.read(&mut piece).await {
-            self.add(&piece[..read]);
-        }
-        self.ended.cancel();
-    }
-
-    fn add(&self, piece: &[u8]) {
-        let mut kept = locked(&self.kept);
-        kept.extend(piece);
-        let surplus = kept.len().saturating_sub(STDERR_KEPT);
-        kept.drain(..surplus);
-    }
-}
-
-/// Our end of a server's standard streams.
+/// Our end of a server's streams.
 pub(crate) struct StdioTransport {
     /// None once it was closed. Messages are written whole, one after another.
-    stdin: Arc<tokio::sync::Mutex<Option<ChildStdin>>>,
-    lines: Lines<ChildStdout>,
-    process: ServerProcess,
+    output: Arc<tokio::sync::Mutex<Option<Output>>>,
+    lines: Lines<Input>,
+    /// None where the server is not ours to end.
+    process: Option<ServerProcess>,
     garbage: usize,
     ring: StderrRing,
 }
@@ -92,69 +35,34 @@ pub(crate) struct StdioTransport {
 impl StdioTransport {
     /// Starts the server; under `guard`, which is this program, where it has to go even when we are killed.
     pub(crate) fn start(endpoint: &Endpoint, folder: &Path, guard: Option<&Path>) -> io::Result<(Self, StderrRing)> {
-        let Endpoint::Stdio { command, args, env } = endpoint else {
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the server is no program"));
-        };
-        let mut starting = match guard {
-            Some(guard) => {
-                let mut guarded = Command::new(guard);
-                guarded.args(["__guard", "--"]).arg(command);
-                guarded
-            }
-            None => Command::new(command),
-        };
-        starting
-            .args(args)
-            .current_dir(folder)
-            .env_clear()
-            .envs(handed_down())
-            .env("CLAUDE_PROJECT_DIR", folder)
-            .envs(env);
-        // The guard reads from it, and its end means that we are gone.
-        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
-        ours.set_nonblocking(true)?;
-        let stderr = UnixStream::from_std(ours)?;
-        starting.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(OwnedFd::from(theirs)).process_group(0);
-        let mut child = starting.spawn()?;
-        // It holds the other end of the socket: only the server may.
-        drop(starting);
-        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
-            return Err(io::Error::other("the server has no pipes"));
-        };
-        let ring = StderrRing::default();
-        tokio::spawn(ring.clone().fill(stderr));
-        let process = ServerProcess { group: child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())), child };
-        let stdin = Arc::new(tokio::sync::Mutex::new(Some(stdin)));
-        let lines = Lines::new(stdout, largest());
-        Ok((Self { stdin, lines, process, garbage: 0, ring: ring.clone() }, ring))
+        let StartedServer { stdin, stdout, process, stderr } = StartedServer::start(endpoint, folder, guard)?;
+        let lines = Lines::new(Box::new(stdout) as Input, largest());
+        Ok((Self::new(Box::new(stdin), lines, Some(process), stderr.clone()), stderr))
     }
-}
 
-fn largest() -> usize {
-    fixed::limit("MCP_LARGEST", LARGEST_MESSAGE)
-}
+    /// A server that others use as well, behind this stream.
+    pub(crate) fn shared(stream: UnixStream) -> Self {
+        let (input, output) = stream.into_split();
+        Self::new(Box::new(output), Lines::new(Box::new(input), largest()), None, StderrRing::default())
+    }
 
-/// What a server finds in its environment: ours, without what is meant for the gate.
-fn handed_down() -> impl Iterator<Item = (std::ffi::OsString, std::ffi::OsString)> {
-    let only_baseline = std::env::var("CLAUDE_CODE_MCP_ALLOWLIST_ENV").is_ok_and(|value| value == "1");
-    std::env::vars_os().filter(move |(name, _)| {
-        let name = name.to_string_lossy();
-        !name.starts_with("PORTCULLIS_") && (!only_baseline || BASELINE.contains(&name.as_ref()))
-    })
+    fn new(output: Output, lines: Lines<Input>, process: Option<ServerProcess>, ring: StderrRing) -> Self {
+        Self { output: Arc::new(tokio::sync::Mutex::new(Some(output))), lines, process, garbage: 0, ring }
+    }
 }
 
 impl Transport<RoleClient> for StdioTransport {
     type Error = io::Error;
 
     fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let stdin = Arc::clone(&self.stdin);
+        let output = Arc::clone(&self.output);
         async move {
             let mut line = vec![];
             crate::lines::put_json(&mut line, &message)?;
-            let mut stdin = stdin.lock().await;
-            let Some(stdin) = stdin.as_mut() else { return Err(io::ErrorKind::BrokenPipe.into()) };
-            stdin.write_all(&line).await?;
-            stdin.flush().await
+            let mut output = output.lock().await;
+            let Some(output) = output.as_mut() else { return Err(io::ErrorKind::BrokenPipe.into()) };
+            output.write_all(&line).await?;
+            output.flush().await
         }
     }
 
@@ -185,57 +93,12 @@ impl Transport<RoleClient> for StdioTransport {
 
     async fn close(&mut self) -> io::Result<()> {
         // A send that waits for a server that does not read holds it: then the signals have to do.
-        if let Ok(mut stdin) = self.stdin.try_lock() {
-            drop(stdin.take());
+        if let Ok(mut output) = self.output.try_lock() {
+            drop(output.take());
         }
-        self.process.end().await;
+        if let Some(process) = &mut self.process {
+            process.end().await;
+        }
         Ok(())
-    }
-}
-
-/// The server and everything that it started and did not take out of its group.
-struct ServerProcess {
-    child: Child,
-    group: Option<Pid>,
-}
-
-impl ServerProcess {
-    /// Interrupts it, asks it, and kills it; 600 ms at most.
-    async fn end(&mut self) {
-        let steps = [(Signal::INT, AFTER_INT), (Signal::TERM, AFTER_TERM), (Signal::KILL, AFTER_KILL)];
-        for (signal, time) in steps {
-            if self.is_gone() {
-                break;
-            }
-            self.signal(signal);
-            let until = Instant::now() + time;
-            while !self.is_gone() && Instant::now() < until {
-                tokio::time::sleep(LOOK).await;
-            }
-        }
-        if self.is_gone() {
-            self.group = None;
-        }
-    }
-
-    /// Whether nobody of the group is left. The server itself is reaped by this look.
-    fn is_gone(&mut self) -> bool {
-        let Some(group) = self.group else { return true };
-        let has_ended = !matches!(self.child.try_wait(), Ok(None));
-        has_ended && rustix::process::test_kill_process_group(group).is_err()
-    }
-
-    fn signal(&self, signal: Signal) {
-        if let Some(group) = self.group {
-            // It may have ended by itself this very moment.
-            rustix::process::kill_process_group(group, signal).ok();
-        }
-    }
-}
-
-impl Drop for ServerProcess {
-    /// Whoever did not close it has no time to wait for it.
-    fn drop(&mut self) {
-        self.signal(Signal::KILL);
     }
 }

@@ -11,6 +11,8 @@ const description = (name) => described() ?? (fault === "hostile" ? HOSTILE + "I
 const tool = (name) => ({ name, description: description(name), inputSchema: { type: "object" } });
 const PAGE = 1000;
 let visited = false;
+let waiting;
+let asked;
 
 function tools(cursor) {
   if (fault === "collide") return { tools: ["a.b", "a_b", "x".repeat(80)].map(tool) };
@@ -27,7 +29,27 @@ function huge(id, bytes) {
   process.stdout.write('"}]}}\n');
 }
 
-function answer({ id, method, params }) {
+// Asks, logs and waits, waits, or lets another wait no more; what it does is in the file named by STARTS.
+function busy(id, { arguments: { do: what, who }, _meta }) {
+  fs.appendFileSync(process.env.STARTS, `${what} ${who}\n`);
+  const result = (text) => say({ id, result: { content: [{ type: "text", text }] } });
+  if (what === "ask") {
+    asked = (answer) => result(answer.content.word);
+    const requestedSchema = { type: "object", properties: { word: { type: "string" } } };
+    return say({ id: "question", method: "elicitation/create", params: { message: `for ${who}`, requestedSchema } });
+  }
+  if (what === "log") {
+    say({ method: "notifications/message", params: { level: "info", data: `of ${who}` } });
+    say({ method: "notifications/progress", params: { progressToken: _meta.progressToken, progress: 1, message: who } });
+    return (waiting = () => result("logged"));
+  }
+  if (what === "wait") return (waiting = () => result("waited"));
+  waiting();
+  result("released");
+}
+
+function answer({ id, method, params, result }) {
+  if (id === "question") return asked(result);
   switch (method) {
     case "server/discover":
       if (fault === "mute") return;
@@ -56,9 +78,13 @@ function answer({ id, method, params }) {
         return say({ method: "notifications/elicitation/complete", params: { elicitationId: "e1" } });
       }
       if (fault === "wait") return;
+      if (fault === "asks" && params.arguments.do) return busy(id, params);
       if (fault === "huge") return huge(id, params.arguments.bytes);
       if (fault === "hostile") return say({ id, result: { content: [{ type: "text", text: HOSTILE }] } });
       return say({ id, result: { content: [{ type: "text", text: `echo ${JSON.stringify(params.arguments)}` }] } });
+    case "notifications/cancelled":
+      if (fault === "asks") fs.appendFileSync(process.env.STARTS, "cancelled\n");
+      return;
     default:
       if (id !== undefined) say({ id, error: { code: -32601, message: "Method not found" } });
   }

@@ -2,12 +2,16 @@
 
 use std::cell::{Cell, RefCell};
 use std::fs;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
 use super::gateway::{calls, heard, patient, text};
 use super::{configure, everything, fake};
+use crate::fakes::model::Model;
+use crate::fakes::script::Rule;
+use crate::support::claude::Claude;
 use crate::support::connection::Target;
 use crate::support::gate::Gate;
 use crate::support::home::Home;
@@ -17,8 +21,8 @@ use crate::support::sse::Events;
 use crate::support::until;
 
 /// A client over HTTP that writes each request itself.
-struct HttpClient {
-    target: Target,
+pub(super) struct HttpClient {
+    pub(super) target: Target,
     token: String,
     path: String,
     session: RefCell<Option<String>>,
@@ -26,14 +30,14 @@ struct HttpClient {
 }
 
 /// One call that is under way.
-struct Waiting {
+pub(super) struct Waiting {
     id: u64,
     events: Events,
 }
 
 impl Waiting {
     #[track_caller]
-    fn answer(&self) -> Value {
+    pub(super) fn answer(&self) -> Value {
         let is_it = |message: &Value| message["id"] == self.id && message.get("method").is_none();
         let event = self.events.wait_for(|event| serde_json::from_str(&event.data).is_ok_and(|it| is_it(&it)));
         serde_json::from_str(&event.data).unwrap()
@@ -48,7 +52,7 @@ impl HttpClient {
 
     /// One that has a session.
     #[track_caller]
-    fn start(home: &Home, gate: &Gate, name: &str, path: &str) -> Self {
+    pub(super) fn start(home: &Home, gate: &Gate, name: &str, path: &str) -> Self {
         let client = Self::new(home, gate, name, path);
         client.initialize();
         client
@@ -65,7 +69,7 @@ impl HttpClient {
         self.post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).expect(202);
     }
 
-    fn request(&self, method: &str) -> Request {
+    pub(super) fn request(&self, method: &str) -> Request {
         let request = Request::new(method, &self.path).token(&self.token);
         let request = request.header("Accept", "application/json, text/event-stream");
         match &*self.session.borrow() {
@@ -88,12 +92,12 @@ impl HttpClient {
     }
 
     #[track_caller]
-    fn call(&self, tool: &str, arguments: &Value) -> Waiting {
+    pub(super) fn call(&self, tool: &str, arguments: &Value) -> Waiting {
         self.send("tools/call", &json!({"name": tool, "arguments": arguments}))
     }
 
     #[track_caller]
-    fn tools(&self) -> Vec<String> {
+    pub(super) fn tools(&self) -> Vec<String> {
         let listed = self.send("tools/list", &json!({})).answer();
         let tools = listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("{listed}"));
         tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
@@ -145,6 +149,33 @@ fn a_call_over_http_waits_for_a_person_with_a_stream_that_is_kept_open() {
     client.request("DELETE").send(&client.target).expect(202);
     home.attached(0);
     client.post(&json!({"jsonrpc": "2.0", "id": 9, "method": "tools/list"})).expect(404);
+}
+
+/// The one wait of real length: Claude Code gives up on a request over HTTP that has no first byte after 60 s, and no other
+/// limit of its own may end a call before a person has answered. Nothing but the client's own clock can show that, so this
+/// test lets 90 s pass. It uses no processor meanwhile, and others run beside it.
+#[test]
+fn the_real_cli_over_http_waits_ninety_seconds_for_a_person() {
+    let home = patient();
+    let gate = home.serve();
+    configure(&home, &json!({"real": everything()}));
+    let model = Model::start(vec![
+        Rule::on_text("go").call("mcp__gate__real__echo", json!({"message": "first"})).once(),
+        Rule::on_result("Echo: first").call("mcp__gate__real__echo", json!({"message": "second"})).once(),
+        Rule::on_result("Denied").say("done: $RESULT"),
+    ]);
+    let headers = json!({"Authorization": format!("Bearer {}", home.token_for("claude", "agent"))});
+    let url = format!("http://{}/mcp", gate.address());
+    let config = json!({"mcpServers": {"gate": {"type": "http", "url": url, "headers": headers}}});
+    let claude = Claude::headless(&home, &model, "go", &config, &["--allowedTools", "mcp__gate"]);
+    let ask = gate.open_ask();
+    std::thread::sleep(Duration::from_secs(90));
+    assert_eq!(gate.only_ask()["code"], ask["code"], "it is the same call, and it still waits");
+    gate.allow(&ask);
+    let second = until("the second prompt", || gate.asks().into_iter().find(|ask| ask["input"]["message"] == "second"));
+    gate.answer(&second, &json!({"behavior": "deny", "why": "once is enough"}));
+    let said = claude.wait().ok().stdout;
+    assert!(said.starts_with("done: Denied: once is enough"), "{said}");
 }
 
 #[test]
@@ -261,7 +292,7 @@ fn the_process_of_the_servers_ends_with_the_gate_and_is_started_again_when_it_is
 
 /// The process that holds the servers, as the gate's child.
 #[track_caller]
-fn host_of(gate: u32) -> u32 {
+pub(super) fn host_of(gate: u32) -> u32 {
     until("the host", || {
         let hosts =
             children_of(gate).into_iter().find(|child| child.args.get(1..3) == Some(&["mcp".into(), "host".into()]));

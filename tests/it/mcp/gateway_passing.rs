@@ -57,6 +57,70 @@ fn resources_prompts_and_what_servers_say_reach_the_client() {
 }
 
 #[test]
+fn completions_and_logging_pass_and_each_client_hears_its_own() {
+    let home = patient();
+    let _gate = home.serve();
+    let starts = home.user().join("starts");
+    let mut entry = fake("asks");
+    entry["env"] = json!({"STARTS": starts});
+    configure(&home, &json!({"real": everything(), "fake": entry}));
+    home.run(&["rules", "add", "allow", "mcp__fake"]).ok();
+    let clients = [Client::start(&home, &[]), Client::start(&home, &[])];
+    let about = json!({"type": "ref/prompt", "name": "real__completable-prompt"});
+    let params = json!({"ref": about, "argument": {"name": "department", "value": "E"}});
+    let completed = clients[0].ask("completion/complete", &params);
+    assert_eq!(completed["result"]["completion"]["values"], json!(["Engineering"]), "{completed}");
+    let context = json!({"arguments": {"department": "Sales"}});
+    let params = json!({"ref": about, "argument": {"name": "name", "value": ""}, "context": context});
+    let completed = clients[0].ask("completion/complete", &params);
+    assert_eq!(completed["result"]["completion"]["values"], json!(["David", "Eve", "Frank"]), "{completed}");
+    let unknown = json!({"ref": {"type": "ref/prompt", "name": "real__none"}, "argument": {"name": "a", "value": ""}});
+    assert_eq!(clients[0].ask("completion/complete", &unknown)["error"]["code"], -32602);
+
+    assert!(clients[0].ask("logging/setLevel", &json!({"level": "debug"}))["result"].is_object());
+    for (client, who) in clients.iter().zip(["ann", "bob"]) {
+        let params =
+            json!({"name": "fake__echo", "arguments": {"do": "log", "who": who}, "_meta": {"progressToken": 1}});
+        let called = client.send("tools/call", &params);
+        // The first that this client hears: nothing of the other's came before.
+        let logged = client.message(|message| message["method"] == "notifications/message");
+        assert_eq!(logged["params"]["data"], format!("of {who}"));
+        client.answer(client.call("fake__echo", &json!({"do": "release"})));
+        assert_eq!(text(&client.answer(called)), "logged");
+    }
+}
+
+#[test]
+fn a_call_that_waits_is_heard_of_and_nothing_over_16_mib_passes() {
+    let home = patient();
+    home.fix("PORTCULLIS_TEST_MCP_HEARTBEAT", 20);
+    let gate = home.serve();
+    configure(&home, &json!({"fake": fake("huge")}));
+    let client = Client::start(&home, &[]);
+    let params = json!({"name": "fake__echo", "arguments": {"bytes": 17_000_000}, "_meta": {"progressToken": "mine"}});
+    let called = client.send("tools/call", &params);
+    let ask = gate.only_ask();
+    let beat = || client.message(|message| message["method"] == "notifications/progress")["params"].clone();
+    let beats = [beat(), beat()];
+    assert_eq!(beats[0]["progressToken"], "mine");
+    assert!(beats[1]["progress"].as_f64() > beats[0]["progress"].as_f64(), "{beats:?}");
+    gate.allow(&ask);
+    let answer = client.answer(called);
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    assert!(text(&answer).contains("a result of 17000"), "{answer}");
+    // As much as is passed on comes whole.
+    let called = client.call("fake__echo", &json!({"bytes": 16_000_000}));
+    gate.allow(&gate.only_ask());
+    let answer = client.answer(called);
+    assert_eq!(text(&answer).len(), 16_000_000);
+    // A message of the client has the same limit; it is told, and goes on.
+    let refused = client.send("tools/call", &json!({"name": "fake__echo", "arguments": {"x": "x".repeat(17 << 20)}}));
+    let answer = client.message(|message| message["error"]["message"].is_string());
+    assert!(answer["error"]["message"].as_str().unwrap().contains("16777216"), "{refused} {answer}");
+    assert_eq!(client.tools(), ["fake__echo"]);
+}
+
+#[test]
 fn what_is_always_allowed_is_asked_again_when_the_server_describes_it_otherwise() {
     let home = patient();
     let gate = home.serve();

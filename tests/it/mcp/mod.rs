@@ -8,6 +8,8 @@ mod gateway;
 mod gateway_http;
 mod gateway_life;
 mod gateway_passing;
+mod inspector;
+mod shared;
 mod told;
 mod transports;
 

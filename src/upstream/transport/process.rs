@@ -1,0 +1,175 @@
+//! A program that we start as a server: its streams, what it says on standard error, and its whole process group gone with it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+use tokio::io::AsyncReadExt as _;
+use tokio::net::UnixStream;
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+use tokio_util::sync::CancellationToken;
+
+use crate::locks::locked;
+use crate::upstream::config::Endpoint;
+
+/// As much of what it said on standard error is kept, for errors.
+const STDERR_KEPT: usize = 64 << 10;
+/// What a server said last may still be on its way when its end is seen.
+const LAST_STDERR: Duration = Duration::from_millis(300);
+/// What a server has to end by itself, after its input was closed and it was interrupted.
+const AFTER_INT: Duration = Duration::from_millis(100);
+/// And after it was asked once more.
+const AFTER_TERM: Duration = Duration::from_millis(400);
+/// What was killed is gone by now; no later.
+const AFTER_KILL: Duration = Duration::from_millis(100);
+/// How often it is looked whether the group is gone.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Names that are handed to a server where the user wants no more: `CLAUDE_CODE_MCP_ALLOWLIST_ENV=1`.
+const BASELINE: [&str; 6] = ["HOME", "LOGNAME", "PATH", "SHELL", "TERM", "USER"];
+
+/// The end of what a server said on standard error. Filled by a task of its own, read by errors.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct StderrRing {
+    kept: Arc<Mutex<VecDeque<u8>>>,
+    /// Cancelled when there is no more to come.
+    ended: CancellationToken,
+}
+
+impl StderrRing {
+    /// Waits a moment for the last words of a server that has ended.
+    pub(crate) async fn all_said(self) -> Self {
+        drop(tokio::time::timeout(LAST_STDERR, self.ended.cancelled()).await);
+        self
+    }
+
+    /// The last lines, for people.
+    pub(crate) fn last_lines(&self, most: usize) -> String {
+        let text = String::from_utf8_lossy(locked(&self.kept).make_contiguous()).trim_end().to_owned();
+        let lines: Vec<&str> = text.lines().collect();
+        lines[lines.len().saturating_sub(most)..].join("\n")
+    }
+
+    async fn fill(self, mut stderr: UnixStream) {
+        let mut piece = [0; 4096];
+        while let Ok(read @ 1..) = stderr.read(&mut piece).await {
+            self.add(&piece[..read]);
+        }
+        self.ended.cancel();
+    }
+
+    pub(super) fn add(&self, piece: &[u8]) {
+        let mut kept = locked(&self.kept);
+        kept.extend(piece);
+        let surplus = kept.len().saturating_sub(STDERR_KEPT);
+        kept.drain(..surplus);
+    }
+}
+
+/// A server that runs, and our ends of its streams.
+pub(crate) struct StartedServer {
+    pub(crate) stdin: ChildStdin,
+    pub(crate) stdout: ChildStdout,
+    pub(crate) process: ServerProcess,
+    pub(crate) stderr: StderrRing,
+}
+
+impl StartedServer {
+    /// Starts the server; under `guard`, which is this program, where it has to go even when we are killed.
+    pub(crate) fn start(endpoint: &Endpoint, folder: &Path, guard: Option<&Path>) -> io::Result<Self> {
+        let Endpoint::Stdio { command, args, env } = endpoint else {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "the server is no program"));
+        };
+        let mut starting = match guard {
+            Some(guard) => {
+                let mut guarded = Command::new(guard);
+                guarded.args(["__guard", "--"]).arg(command);
+                guarded
+            }
+            None => Command::new(command),
+        };
+        starting
+            .args(args)
+            .current_dir(folder)
+            .env_clear()
+            .envs(handed_down())
+            .env("CLAUDE_PROJECT_DIR", folder)
+            .envs(env);
+        // The guard reads from it, and its end means that we are gone.
+        let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let stderr = UnixStream::from_std(ours)?;
+        starting.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(OwnedFd::from(theirs)).process_group(0);
+        let mut child = starting.spawn()?;
+        // It holds the other end of the socket: only the server may.
+        drop(starting);
+        let (Some(stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(io::Error::other("the server has no pipes"));
+        };
+        let ring = StderrRing::default();
+        tokio::spawn(ring.clone().fill(stderr));
+        let process = ServerProcess { group: child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())), child };
+        Ok(Self { stdin, stdout, process, stderr: ring })
+    }
+}
+
+/// What a server finds in its environment: ours, without what is meant for the gate.
+fn handed_down() -> impl Iterator<Item = (std::ffi::OsString, std::ffi::OsString)> {
+    let only_baseline = std::env::var("CLAUDE_CODE_MCP_ALLOWLIST_ENV").is_ok_and(|value| value == "1");
+    std::env::vars_os().filter(move |(name, _)| {
+        let name = name.to_string_lossy();
+        !name.starts_with("PORTCULLIS_") && (!only_baseline || BASELINE.contains(&name.as_ref()))
+    })
+}
+
+/// The server and everything that it started and did not take out of its group.
+pub(crate) struct ServerProcess {
+    child: Child,
+    group: Option<Pid>,
+}
+
+impl ServerProcess {
+    /// Interrupts it, asks it, and kills it; 600 ms at most.
+    pub(crate) async fn end(&mut self) {
+        let steps = [(Signal::INT, AFTER_INT), (Signal::TERM, AFTER_TERM), (Signal::KILL, AFTER_KILL)];
+        for (signal, time) in steps {
+            if self.is_gone() {
+                break;
+            }
+            self.signal(signal);
+            let until = Instant::now() + time;
+            while !self.is_gone() && Instant::now() < until {
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+        if self.is_gone() {
+            self.group = None;
+        }
+    }
+
+    /// Whether nobody of the group is left. The server itself is reaped by this look.
+    fn is_gone(&mut self) -> bool {
+        let Some(group) = self.group else { return true };
+        let has_ended = !matches!(self.child.try_wait(), Ok(None));
+        has_ended && rustix::process::test_kill_process_group(group).is_err()
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group {
+            // It may have ended by itself this very moment.
+            rustix::process::kill_process_group(group, signal).ok();
+        }
+    }
+}
+
+impl Drop for ServerProcess {
+    /// Whoever did not close it has no time to wait for it.
+    fn drop(&mut self) {
+        self.signal(Signal::KILL);
+    }
+}

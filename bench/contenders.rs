@@ -1,5 +1,6 @@
 //! Those who are measured, and how each is started, fresh and with nothing shared.
 
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -27,6 +28,8 @@ pub(crate) enum Kind {
     Gate {
         binary: PathBuf,
         durability: &'static str,
+        /// A program that runs the gate and counts what it does; most often none.
+        under: Vec<OsString>,
     },
     Bun(Baseline),
     /// This same program, see `bare.rs`.
@@ -88,9 +91,10 @@ impl Stage {
 
     /// Starts the gate on this home and waits until it is ready.
     pub(crate) fn open_gate(&mut self) -> anyhow::Result<()> {
-        let Kind::Gate { binary, durability } = &self.kind else { bail!("this contender has no gate") };
-        let mut command = portcullis(binary, self.home.path(), durability);
-        let mut gate = command.arg("serve").stdout(Stdio::piped()).stdin(Stdio::null()).spawn()?;
+        let Kind::Gate { binary, durability, under } = &self.kind else { bail!("this contender has no gate") };
+        let mut words = under.iter().map(OsString::as_os_str).chain([binary.as_os_str()]);
+        let mut command = portcullis(words.next().context("no program")?, self.home.path(), durability);
+        let mut gate = command.args(words).arg("serve").stdout(Stdio::piped()).stdin(Stdio::null()).spawn()?;
         let stdout = gate.stdout.take().context("the gate's output")?;
         self.gate = Some(gate);
         self.address = Some(ready(stdout)?);
@@ -109,8 +113,8 @@ impl Stage {
     /// Starts a session's process, without a word said to it.
     pub(crate) fn spawn(&mut self, label: &str) -> anyhow::Result<Session> {
         let mut command = match &self.kind {
-            Kind::Gate { binary, durability } => {
-                let mut command = portcullis(binary, self.home.path(), durability);
+            Kind::Gate { binary, durability, .. } => {
+                let mut command = portcullis(binary.as_os_str(), self.home.path(), durability);
                 command.args(["channel", "--label", label]);
                 command
             }
@@ -149,8 +153,8 @@ impl Drop for Stage {
     }
 }
 
-fn portcullis(binary: &Path, home: &Path, durability: &str) -> Command {
-    let mut command = Command::new(binary);
+fn portcullis(program: &OsStr, home: &Path, durability: &str) -> Command {
+    let mut command = Command::new(program);
     command.env("PORTCULLIS_HOME", home).env("PORTCULLIS_TOKEN", TOKEN).env("PORTCULLIS_LISTEN", "127.0.0.1:0");
     command.env("PORTCULLIS_MAX_CONTEXT", "0").env("PORTCULLIS_DURABILITY", durability);
     command.env("PORTCULLIS_LOG", "warn").env_remove("CLAUDE_PROJECT_DIR").current_dir(home);

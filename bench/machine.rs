@@ -32,8 +32,17 @@ fn output(program: &str, arguments: &[&str]) -> String {
 
 /// Resident memory in megabytes; none where there is no /proc.
 pub(crate) fn resident(pid: u32) -> Option<f64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    kilobytes(&format!("/proc/{pid}/status"), "VmRSS:")
+}
+
+/// Memory in megabytes, where what several processes share counts for each in part; none where there is no /proc.
+pub(crate) fn proportional(pid: u32) -> Option<f64> {
+    kilobytes(&format!("/proc/{pid}/smaps_rollup"), "Pss:")
+}
+
+fn kilobytes(file: &str, name: &str) -> Option<f64> {
+    let text = fs::read_to_string(file).ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: f64 = line.trim().strip_suffix(" kB")?.parse().ok()?;
     Some(kilobytes / 1024.0)
 }

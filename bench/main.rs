@@ -2,6 +2,9 @@
 //! byte. Nothing here fails for being slow; anything lost, changed, doubled or out of order does.
 //!
 //! `cargo bench -- --quick`, `cargo bench -- latency permission`, `cargo bench -- --help`.
+//!
+//! `cargo bench -- --counts` is something else: it counts instructions and system calls, which do not depend on what else
+//! the machine does, and fails where they are more than they may be. `./check` runs it.
 
 #![allow(
     clippy::expect_used,
@@ -17,6 +20,7 @@ mod bare;
 mod baseline;
 mod browser;
 mod contenders;
+mod counts;
 mod flood;
 mod http;
 mod ledger;
@@ -56,6 +60,12 @@ struct Arguments {
     /// Another build of portcullis, to compare with this one in the same run
     #[arg(long, value_name = "BINARY")]
     against: Option<PathBuf>,
+    /// Only count instructions and system calls of the gate, and fail where they are too many
+    #[arg(long)]
+    counts: bool,
+    /// The same without limits, and which functions take the most instructions
+    #[arg(long)]
+    profile: bool,
     /// Set by cargo.
     #[arg(long, hide = true)]
     bench: bool,
@@ -80,6 +90,13 @@ fn done(result: anyhow::Result<()>) -> ExitCode {
 
 fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     machine::raise_file_limit();
+    let binary = Path::new(env!("CARGO_BIN_EXE_portcullis"));
+    if arguments.profile {
+        return counts::profile(arguments.against.as_deref().unwrap_or(binary));
+    }
+    if arguments.counts {
+        return counts::check(arguments.against.as_deref().unwrap_or(binary));
+    }
     let mut contenders = contenders(arguments.against.as_deref())?;
     let is_named = |name: &str, wanted: &[String]| wanted.is_empty() || wanted.iter().any(|part| name.contains(part));
     contenders.retain(|contender| is_named(&contender.name, &arguments.only));
@@ -120,7 +137,7 @@ fn builds(prefix: &str, binary: &Path) -> Vec<Contender> {
     let durabilities = ["process", "power"];
     let gates = durabilities.map(|durability| Contender {
         name: format!("{prefix}gate, {durability}"),
-        kind: Kind::Gate { binary: binary.to_owned(), durability },
+        kind: Kind::Gate { binary: binary.to_owned(), durability, under: vec![] },
     });
     gates.into()
 }

@@ -4,7 +4,7 @@
 //! for every event once more, and for nothing.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
@@ -67,9 +67,21 @@ impl AsyncWrite for Writer {
     }
 }
 
+/// Bytes that a socket takes before its writer has to wait: an event as large as most may be, in its quotes.
+const SEND_BUFFER: usize = 2 << 20;
+
+/// Gives a socket the room to take a large event at once. What the system does not grant is done without.
+pub(crate) fn widen(descriptor: impl AsFd) {
+    let widened = rustix::net::sockopt::set_socket_send_buffer_size(&descriptor, SEND_BUFFER);
+    if let Err(error) = widened {
+        tracing::debug!(%error, "a socket keeps the buffer it has");
+    }
+}
+
 /// Both ends of one connected socket.
 pub(crate) fn split(stream: UnixStream) -> io::Result<(Reader, Writer)> {
     let stream = OwnedFd::from(stream.into_std()?);
+    widen(&stream);
     Ok((reader(stream.try_clone()?)?, Writer::new(stream)))
 }
 

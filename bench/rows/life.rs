@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::Run;
 use super::speed::SMALL;
 use crate::flood::{Load, flood};
-use crate::machine::resident;
+use crate::machine::{proportional, resident};
 
 /// How long a server may take to leave when its client has closed.
 const LEAVING: Duration = Duration::from_millis(1500);
@@ -29,15 +29,16 @@ pub(crate) fn cold_start(run: &mut Run) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What is resident after ten thousand events.
+/// What is taken after ten thousand events: by a session's process in proportion, because there are many of them that share
+/// their program; by the gate, of which there is one, in all.
 pub(crate) fn memory(run: &mut Run) -> anyhow::Result<()> {
     let load = Load { connections: 16, events_each: 625, size: SMALL, path: &|_| "/".to_owned() };
     for (place, contender) in run.contenders.iter().enumerate() {
         let mut server = contender.start()?;
         flood(server.address, &mut [&mut server.session], load)?;
-        let session = resident(server.session.pid()).unwrap_or(f64::NAN);
+        let session = proportional(server.session.pid()).unwrap_or(f64::NAN);
         // One process is both.
-        let gate = server.stage.gate_pid().map_or(Some(session), resident).unwrap_or(f64::NAN);
+        let gate = server.stage.gate_pid().or(Some(server.session.pid())).and_then(resident).unwrap_or(f64::NAN);
         run.table.note("memory, session", "MB", place, session);
         run.table.note("memory, gate", "MB", place, gate);
     }

@@ -9,6 +9,7 @@ mod speed;
 
 use crate::contenders::{Contender, Server};
 use crate::table::Table;
+pub(crate) use speed::{SMALL, one_by_one};
 
 /// One run of the benchmark.
 pub(crate) struct Run {
@@ -27,6 +28,7 @@ pub(crate) const ROWS: &[Group] = &[
     ("memory", life::memory),
     ("latency", speed::latency),
     ("throughput", speed::throughput),
+    ("sustained", speed::sustained),
     ("1 MB", speed::large_bodies),
     ("permission", permission::round_trip),
     ("fan-out", fanout::fan_out),

@@ -1,10 +1,10 @@
 //! How fast events go through: one after the other, many at once, and large ones.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::Run;
 use crate::contenders::Server;
-use crate::flood::{Load, flood};
+use crate::flood::{Flood, Load, flood};
 use crate::http::{Connection, post};
 use crate::ledger::Ledger;
 use crate::machine::processor_seconds;
@@ -46,6 +46,23 @@ pub(crate) fn throughput(run: &mut Run) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Events a second over a minute, in which everything is written that a burst may leave for later.
+pub(crate) fn sustained(run: &mut Run) -> anyhow::Result<()> {
+    let time = Duration::from_secs(run.count(60, 5) as u64);
+    let load = Load { connections: 64, events_each: 500, size: SMALL, path: &|_| "/".to_owned() };
+    for (place, contender) in run.contenders.iter().enumerate() {
+        let mut server = contender.start()?;
+        warm(&mut server)?;
+        let (mut events, mut took) = (0, Duration::ZERO);
+        while took < time {
+            let part = flood(server.address, &mut [&mut server.session], load)?;
+            (events, took) = (events + part.events, took + part.took);
+        }
+        run.table.note("events/s, sustained", "1/s", place, Flood { events, took }.rate());
+    }
+    Ok(())
+}
+
 /// Events as large as they may be.
 pub(crate) fn large_bodies(run: &mut Run) -> anyhow::Result<()> {
     let count = run.count(30, 10);
@@ -63,7 +80,7 @@ pub(super) fn warm(server: &mut Server) -> anyhow::Result<()> {
 }
 
 /// Microseconds from request to line, for each event.
-pub(super) fn one_by_one(server: &mut Server, path: &str, count: usize, size: usize) -> anyhow::Result<Vec<f64>> {
+pub(crate) fn one_by_one(server: &mut Server, path: &str, count: usize, size: usize) -> anyhow::Result<Vec<f64>> {
     let mut ledger = Ledger::new(1, size);
     let mut connection = Connection::open(server.address)?;
     let mut times = vec![];

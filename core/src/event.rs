@@ -190,7 +190,7 @@ pub struct Event {
     /// What the sender asked for; where it went is in [`TrackedEvent`].
     pub address: Address,
     /// What its door knows about it, then what its sender gave along.
-    pub attributes: Vec<Attribute>,
+    pub attributes: Arc<[Attribute]>,
     /// The message of an agent that it answers.
     pub reply_to: Option<ReplyId>,
     pub idempotency_key: Option<IdempotencyKey>,
@@ -212,7 +212,9 @@ impl Event {
     /// Drops from memory what its sender wrote: the journal has it.
     pub fn put_away(&mut self) {
         self.text = Text::Away;
-        self.attributes.retain(|(name, _)| is_of_door(name));
+        if self.given().next().is_some() {
+            self.attributes = self.attributes.iter().filter(|(name, _)| is_of_door(name)).cloned().collect();
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! An [`Input`] is something that happened; an [`Effect`] is something that the hub must do.
 
+use std::sync::Arc;
+
 use crate::ask::{Ask, AskLife, CallOutcome, NewAsk, Source, ToolCall};
 use crate::attributes::Attribute;
 use crate::connector::{ConnectorName, Identity, SentMessage};
@@ -30,7 +32,7 @@ pub enum Input {
         text: SaidText,
         address: Address,
         chat: Option<ChatId>,
-        attributes: Vec<Attribute>,
+        attributes: Arc<[Attribute]>,
         /// The message of an agent that it answers.
         reply_to: Option<ReplyId>,
         idempotency_key: Option<IdempotencyKey>,

@@ -1,10 +1,10 @@
 //! Which session an event goes to: the one it names, else its conversation's, else the only one there is.
 
-use crate::event::{ChatId, Label};
+use crate::event::Label;
 use crate::ids::SessionId;
 use crate::people::TokenScope;
 use crate::session::Session;
-use crate::state::State;
+use crate::state::{Chat, State};
 
 /// Whom a sender asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,11 +28,11 @@ pub enum NoRoute {
     OutOfScope(Vec<Label>),
 }
 
-/// The session, or none yet: then the event waits for one to come.
+/// The session, or none yet: then the event waits for one to come. `chat` is its conversation, if there was one before.
 pub fn route(
     state: &State,
     address: &Address,
-    chat: &ChatId,
+    chat: Option<&Chat>,
     scope: &TokenScope,
 ) -> Result<Option<SessionId>, NoRoute> {
     let in_scope = |session: &&Session| scope.covers(&session.about.label);
@@ -56,7 +56,7 @@ pub fn route(
             }
         }
         Address::Open => {
-            let talks_to = state.chat(chat).and_then(|chat| chat.session).and_then(|id| state.session(id));
+            let talks_to = chat.and_then(|chat| chat.session).and_then(|id| state.session(id));
             if let Some(session) = talks_to.filter(in_scope).filter(|session| session.is_present()) {
                 return Ok(Some(session.id));
             }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use foldhash::fast::RandomState;
 use portcullis_core::{EventId, Moment, SessionId, State, Text, TrackedEvent, combined};
 use portcullis_wire::link::GateMessage;
 use tokio::sync::mpsc;
@@ -21,7 +22,7 @@ const CAPACITY: usize = WINDOW + 512;
 #[derive(Debug)]
 pub(super) enum ToSession {
     /// An event, and others that were put into its text. It becomes a message only when it is written.
-    Event(Box<TrackedEvent>, Vec<EventId>),
+    Event(TrackedEvent, Vec<EventId>),
     Message(Box<GateMessage<'static>>),
 }
 
@@ -31,7 +32,7 @@ pub(super) struct Outlet {
     /// None once the process fell behind or went: its link ends, and detaches this outlet by its number.
     sender: Option<mpsc::Sender<ToSession>>,
     /// Sent and not yet confirmed, with their sizes.
-    sent: HashMap<EventId, usize>,
+    sent: HashMap<EventId, usize, RandomState>,
     sent_bytes: usize,
     /// Everything that arrived before this has been looked at.
     next: u64,
@@ -79,7 +80,7 @@ impl Outlet {
             self.sent_bytes += size;
         }
         let sender = self.sender.as_ref().ok_or(Gone)?;
-        sender.try_send(ToSession::Event(Box::new(held), ids)).map_err(|_| Gone)
+        sender.try_send(ToSession::Event(held, ids)).map_err(|_| Gone)
     }
 
     /// One noisy sender's events in one, as many as have come.
@@ -130,9 +131,9 @@ struct Gone;
 /// All attached processes.
 #[derive(Default)]
 pub(super) struct Outlets {
-    by_session: HashMap<SessionId, Outlet>,
+    by_session: HashMap<SessionId, Outlet, RandomState>,
     /// Sessions that may have something to send. A set, because one batch wakes the same session many times.
-    awake: HashSet<SessionId>,
+    awake: HashSet<SessionId, RandomState>,
 }
 
 impl Outlets {

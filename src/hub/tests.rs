@@ -1,5 +1,7 @@
 //! The hub by itself, with journals in memory and on disk.
 
+use std::sync::Arc;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -56,7 +58,7 @@ fn said(text: &str) -> Input {
         text: SaidText::new(text),
         address: Address::Open,
         chat: ChatId::new("room"),
-        attributes: vec![],
+        attributes: Arc::default(),
         reply_to: None,
         idempotency_key: None,
     }

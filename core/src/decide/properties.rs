@@ -90,7 +90,7 @@ fn any_input() -> impl Strategy<Value = Input> {
     let chat = prop_oneof![Just(None), Just(ChatId::new("ops")), Just(ChatId::new("2"))];
     prop_oneof![
         4 => (any_event(), any_person(), any_inside(), any_text(), address, chat).prop_map(|(id, by, inside, text, address, chat)| Input::Said {
-            id, by, inside, text: SaidText::new(text), address, chat, attributes: vec![], reply_to: None, idempotency_key: None
+            id, by, inside, text: SaidText::new(text), address, chat, attributes: Default::default(), reply_to: None, idempotency_key: None
         }),
         3 => (any_person(), any_ask(), any_behavior()).prop_map(|(by, ask, behavior)| Input::Answered {
             by, target: VerdictTarget::Id(ask), ruling: Ruling::plain(behavior), idempotency_key: None

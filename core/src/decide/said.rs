@@ -10,7 +10,7 @@ use crate::input::{Answer, Effect, Input, NotAVerdict, Refusal, Topic};
 use crate::people::{Actor, Inside, OWNER, Right, Role, TokenScope, Via};
 use crate::record::Record;
 use crate::route::{Address, route};
-use crate::state::State;
+use crate::state::{Chat, State};
 use crate::verdict::{Ruling, SaidText, codes_in, names_a_code, opens_like_a_verdict};
 
 pub(super) struct SaidInput {
@@ -22,26 +22,23 @@ pub(super) struct SaidInput {
     pub(super) text: SaidText,
     pub(super) address: Address,
     pub(super) chat: Option<ChatId>,
-    pub(super) attributes: Vec<Attribute>,
+    pub(super) attributes: Arc<[Attribute]>,
     pub(super) reply_to: Option<ReplyId>,
     pub(super) idempotency_key: Option<IdempotencyKey>,
 }
 
 /// What an agent runs has the credential of its owner, and speaks as the agent all the same: it informs, and no more.
-fn speaker(by: &Actor, inside: Option<&Inside>) -> Actor {
-    match inside {
-        Some(inside) => Actor { name: inside.agent_name(), rights: Role::Sender.rights(), ..by.clone() },
-        None => by.clone(),
-    }
+fn as_speaker(said: SaidInput) -> SaidInput {
+    let Some(inside) = &said.inside else { return said };
+    let by = Actor { name: inside.agent_name(), rights: Role::Sender.rights(), ..said.by };
+    SaidInput { by, credential: Some(said.by.name), ..said }
 }
 
 pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
     if !said.by.may(Right::Talk) {
         return refuse(Refusal::NeedsRight(Right::Talk));
     }
-    let credential = said.by.name.clone();
-    let by = speaker(&said.by, said.inside.as_ref());
-    let said = SaidInput { by, credential: said.inside.is_some().then(|| credential.clone()), ..said };
+    let said = as_speaker(said);
     if let Some(key) = &said.idempotency_key
         && let Some(decided) = repeated(state, now, &said.by, key)
     {
@@ -77,7 +74,7 @@ pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
     let in_sight = state.ask_by_code(code).filter(|(ask, _)| state.is_in_scope(Some(ask.session), &said.by.scope));
     if let Some(inside) = said.inside.clone() {
         return match in_sight {
-            Some(_) => from_inside(credential, inside),
+            Some(_) => from_inside(said.credential.unwrap_or(said.by.name), inside),
             // Not a miss: agents have no attempts to use up.
             None => event(state, now, said, prompts_are_open.then_some(NotAVerdict::NoSuchCode(code))),
         };
@@ -116,8 +113,9 @@ fn settled_prompt(state: &State, said: &SaidInput) -> Option<Code> {
         ask.is_some_and(|(ask, _)| state.is_in_scope(Some(ask.session), &said.by.scope))
     };
     let text = said.text.as_str();
+    // Only a text that opens so is searched, for it may be long.
     let is_meant = said.by.may(Right::Review) && opens_like_a_verdict(text) && !names_a_prompt(state, said);
-    codes_in(text).find(is_settled).filter(|_| is_meant)
+    if is_meant { codes_in(text).find(is_settled) } else { None }
 }
 
 /// Whether the sender is told that no prompt is open. In a chat of a platform people say yes and no to each other as well.
@@ -147,11 +145,15 @@ fn repeated(state: &State, now: Moment, by: &Actor, key: &IdempotencyKey) -> Opt
 /// A conversation is for the person who opened it, and for reviewers. One of a connector is opened on its platform alone,
 /// which also says who is in it. An agent and the person whose credential it has go on in each other's: there it still
 /// speaks as the agent, and informs.
-fn may_write_in(state: &State, (by, credential): (&Actor, Option<&str>), chat: &ChatId) -> bool {
+fn may_write_in(
+    state: &State,
+    (by, credential): (&Actor, Option<&str>),
+    (chat, known): (&ChatId, Option<&Chat>),
+) -> bool {
     if matches!(&by.via, Via::Connector(name) if name.own_chat(chat).is_some()) {
         return true;
     }
-    match state.chat(chat) {
+    match known {
         Some(known) => {
             let is_of = |name: &str| known.owner == name || known.credential.as_deref() == Some(name);
             is_of(&by.name) || credential.is_some_and(|credential| known.owner == credential) || by.may(Right::Review)
@@ -169,7 +171,7 @@ fn answered_chat(
     chat: Option<&ChatId>,
 ) -> Result<ChatId, Refusal> {
     let answered = match state.reply(reply_to) {
-        Some(reply) => Some(&reply.chat).filter(|answered| may_write_in(state, by, answered)),
+        Some(reply) => Some(&reply.chat).filter(|answered| may_write_in(state, by, (answered, state.chat(answered)))),
         None => chat,
     };
     answered.filter(|answered| chat.is_none_or(|chat| chat == *answered)).cloned().ok_or(Refusal::NoSuchMessage)
@@ -184,13 +186,15 @@ fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotA
         Some(Ok(answered)) => Some(answered),
         None => chat,
     };
+    // A conversation is looked up once: a new one is known to nobody.
+    let known = chat.as_ref().and_then(|chat| state.chat(chat));
     let Some(chat) = chat.or_else(|| state.next_chat()) else {
         return refuse(Refusal::SessionFull { waiting: 0 });
     };
-    if !may_write_in(state, speaker, &chat) {
+    if !may_write_in(state, speaker, (&chat, known)) {
         return refuse(Refusal::ForeignChat(chat));
     }
-    let to = match route(state, &address, &chat, &by.scope) {
+    let to = match route(state, &address, known, &by.scope) {
         Ok(to) => to,
         Err(no_route) => {
             return refuse(match not_a_verdict {
@@ -233,7 +237,8 @@ fn event(state: &State, now: Moment, said: SaidInput, not_a_verdict: Option<NotA
         text,
         at: now,
     };
-    let mut effects = vec![Effect::Answer(Answer::Accepted { event: id, chat, to, not_a_verdict, repeated: false })];
+    let mut effects = Vec::with_capacity(3);
+    effects.push(Effect::Answer(Answer::Accepted { event: id, chat, to, not_a_verdict, repeated: false }));
     effects.extend(to.map(Effect::Wake));
     effects.push(Effect::Publish(Topic::Event(id)));
     (vec![Record::Received { event: Arc::new(event), to }], effects)
@@ -264,7 +269,7 @@ mod tests {
             text: SaidText::new("hello"),
             address: Address::Open,
             chat: None,
-            attributes: vec![],
+            attributes: Arc::default(),
             reply_to: None,
             idempotency_key: None,
         };

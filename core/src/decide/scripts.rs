@@ -110,7 +110,7 @@ fn read(command: &str) -> Input {
                 None => Address::Open,
             },
             chat: option("chat").map(|chat| ChatId::new(chat).unwrap()),
-            attributes: vec![],
+            attributes: Default::default(),
             reply_to: None,
             idempotency_key: option("key")
                 .map(|key| IdempotencyKey { key: key.into(), digest: [text.len() as u8; 32] }),

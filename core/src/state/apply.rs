@@ -1,5 +1,6 @@
 //! [`State::apply`] is the only place where a state changes, live and in replay alike. It decides nothing.
 
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -169,20 +170,23 @@ impl State {
                 self.numbered_chats = self.numbered_chats.max(number);
             }
         }
-        if let Some(chat) = self.chats.get_mut(&event.chat) {
-            chat.session = to.or(chat.session);
-            chat.used = event.at;
-            return;
-        }
-        let chat = Chat {
+        let place = match self.chats.entry(event.chat.clone()) {
+            Entry::Occupied(mut known) => {
+                let chat = known.get_mut();
+                chat.session = to.or(chat.session);
+                chat.used = event.at;
+                return;
+            }
+            Entry::Vacant(place) => place,
+        };
+        place.insert(Chat {
             owner: event.sender.clone(),
             credential: event.credential.clone(),
             session: to,
             shown_to: vec![],
             unanswered: vec![],
             used: event.at,
-        };
-        self.chats.insert(event.chat.clone(), chat);
+        });
         self.chat_order.push_back((event.chat.clone(), event.at));
         self.forget_chats();
     }

@@ -8,7 +8,7 @@ use rustix::fs::FileType;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::unix::pipe;
 
-use crate::stream::{Writer, reader};
+use crate::stream::{Writer, reader, widen};
 
 pub(in crate::agents) type ClientReader = Box<dyn AsyncRead + Send + Unpin>;
 pub(in crate::agents) type ClientWriter = Box<dyn AsyncWrite + Send + Unpin>;
@@ -40,7 +40,11 @@ fn output() -> io::Result<ClientWriter> {
             Some(sender) => Box::new(Writer::new(sender.into_nonblocking_fd()?)),
             None => Box::new(tokio::io::stdout()),
         },
-        FileType::Socket => Box::new(Writer::new(socket(stdout.as_fd().try_clone_to_owned()?)?)),
+        FileType::Socket => {
+            let socket = socket(stdout.as_fd().try_clone_to_owned()?)?;
+            widen(&socket);
+            Box::new(Writer::new(socket))
+        }
         _ => Box::new(tokio::io::stdout()),
     })
 }

@@ -93,7 +93,7 @@ impl Connector {
         let label = message.label.as_deref().map(|label| Label::new(label).ok_or_else(|| bad("label is not valid")));
         let address = label.transpose()?.map_or(Address::Open, Address::Label);
         let idempotency_key = self.once(&message)?;
-        let attributes = self.attributes(&message)?;
+        let attributes = self.attributes(&message)?.into();
         let unknown = |_| bad("reply_to is not the id of a reply");
         let reply_to = message.reply_to.as_deref().map(str::parse).transpose().map_err(unknown)?;
         let (id, text) = (mint(EventId::new), SaidText::new(message.text));

@@ -99,12 +99,7 @@ async fn enter(route: &Route, door: &Door, request: &mut Request) -> Result<(), 
     if let FromInside::Refused(tried) = route.from_inside {
         door.hub.refuse_inside(permitted.peer, name, tried).await?;
     }
-    if let Some(device) = permitted.device().filter(|_| route.method != Method::Get) {
-        door.hub.limit_device(device)?;
-    }
-    if route.rate_limited {
-        door.hub.limit_rate(name)?;
-    }
+    limit(route, door, &permitted)?;
     if let Some(device) = permitted.device() {
         super::devices::used(door, device).await;
     }
@@ -112,8 +107,19 @@ async fn enter(route: &Route, door: &Door, request: &mut Request) -> Result<(), 
     Ok(())
 }
 
+/// Takes one from the rate of whoever uses the route, where it has one.
+pub(super) fn limit(route: &Route, door: &Door, permitted: &Permitted) -> Result<(), Fault> {
+    if let Some(device) = permitted.device().filter(|_| route.method != Method::Get) {
+        door.hub.limit_device(device)?;
+    }
+    if route.rate_limited {
+        door.hub.limit_rate(&permitted.actor.name)?;
+    }
+    Ok(())
+}
+
 /// The caller, if the route is for them; none where it is for anyone.
-fn permit(route: &Route, caller: Caller) -> Result<Option<Permitted>, Fault> {
+pub(super) fn permit(route: &Route, caller: Caller) -> Result<Option<Permitted>, Fault> {
     let Caller { actor, token, peer } = caller;
     let forbidden = |message: &str| Fault::new(Kind::Forbidden, message);
     let actor = match (route.access, actor) {

@@ -62,15 +62,22 @@ pub(super) fn check_type(headers: &HeaderMap) -> Result<(), Fault> {
         || kind.starts_with("text/")
         || kind.ends_with("+json")
         || kind.ends_with("+xml")
-        || [
-            "application/x-www-form-urlencoded",
-            "application/json",
-            "application/xml",
-            "application/x-ndjson",
-            "application/yaml",
-        ]
-        .contains(&kind.as_str());
+        || TEXT_TYPES.contains(&kind.as_str());
     if is_text { Ok(()) } else { unsupported(&kind) }
+}
+
+/// Types that are text, besides those that say so in their name.
+const TEXT_TYPES: [&str; 5] = [
+    "application/x-www-form-urlencoded",
+    "application/json",
+    "application/xml",
+    "application/x-ndjson",
+    "application/yaml",
+];
+
+/// Whether a value of `Content-Type` is one that most clients send with text. What is not may be text all the same.
+pub(super) fn is_common_text(kind: &str) -> bool {
+    kind.starts_with("text/") && !kind.contains(';') || TEXT_TYPES.contains(&kind)
 }
 
 /// The `Idempotency-Key` of a request, if it has one.
@@ -246,6 +253,8 @@ pub(super) async fn collect(
             whole.reserve(length.unwrap_or(data.len()));
         }
         whole.extend_from_slice(&data);
+        // A client that writes as fast as we read would keep the thread from those who deliver.
+        tokio::task::yield_now().await;
     }
     Ok(whole.freeze())
 }

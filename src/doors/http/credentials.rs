@@ -41,8 +41,7 @@ impl Credentials {
             Transport::Socket { process } => (Via::Socket, Peer::Process { pid: process, shows_token }),
         };
         let (actor, token) = match bearer(headers) {
-            Some(Some(token)) if (self.is_owner)(token) => (Some(self.owner(via)), None),
-            Some(Some(token)) => self.someone(token, via).unzip(),
+            Some(Some(token)) => self.bearer_of(token, via),
             Some(None) => (None, None),
             // The socket lies in a folder that only this user can enter, and the other end is this user.
             None if via == Via::Socket => (Some(self.owner(via)), None),
@@ -50,6 +49,16 @@ impl Credentials {
             None => (self.dev_sender.as_deref().filter(|dev| speaks_as(headers, dev)).map(dev_actor), None),
         };
         Caller { actor, token, peer }
+    }
+
+    /// Who shows this token over the network.
+    pub(super) fn caller_by_token(&self, token: &str) -> Caller {
+        let (actor, token) = self.bearer_of(token, Via::Http);
+        Caller { actor, token, peer: Peer::Network }
+    }
+
+    fn bearer_of(&self, token: &str, via: Via) -> (Option<Actor>, Option<Known>) {
+        if (self.is_owner)(token) { (Some(self.owner(via)), None) } else { self.someone(token, via).unzip() }
     }
 
     fn owner(&self, via: Via) -> Actor {
@@ -109,8 +118,13 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<Option<&str>> {
     if values.next().is_some() {
         return Some(None);
     }
-    let Some((scheme, token)) = first.to_str().ok().and_then(|value| value.split_once(' ')) else { return Some(None) };
-    Some(scheme.eq_ignore_ascii_case("bearer").then_some(token.trim()))
+    Some(first.to_str().ok().and_then(token_in))
+}
+
+/// The token in the value of `Authorization`.
+pub(super) fn token_in(value: &str) -> Option<&str> {
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
 }
 
 #[cfg(test)]

@@ -123,7 +123,7 @@ pub(super) fn check_host(headers: &HeaderMap, address: SocketAddr) -> Result<(),
 }
 
 /// `localhost`, or the address itself; with our port, or without any.
-fn is_ours(host: &str, address: SocketAddr) -> bool {
+pub(super) fn is_ours(host: &str, address: SocketAddr) -> bool {
     let (name, port) = match host.rsplit_once(':') {
         Some((name, port)) if !port.contains(']') => (name, Some(port)),
         _ => (host, None),

@@ -27,6 +27,7 @@ mod modes;
 mod openapi;
 mod page;
 mod people;
+mod plain_post;
 mod push;
 mod queue;
 mod replies;
@@ -46,6 +47,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
+use bytes::BytesMut;
 use hyper::StatusCode;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -276,6 +278,13 @@ where
     };
     let (door, router) = (Arc::clone(door), router.clone());
     tokio::spawn(async move {
+        let mut stream = stream;
+        let unread = match transport {
+            // Most requests are plain, and are answered there; the first other one is for the server, as are all after it.
+            Transport::Tcp(address) => plain_post::serve(&mut stream, address, &door).await,
+            Transport::Public | Transport::Socket { .. } => Some(BytesMut::new()),
+        };
+        let Some(unread) = unread else { return drop(permit) };
         let requests = RequestCount::default();
         let service = service_fn(|request: hyper::Request<Incoming>| {
             let (door, mut router, requests) = (Arc::clone(&door), router.clone(), requests.clone());
@@ -296,7 +305,8 @@ where
                 answer
             }
         });
-        let stream = TimedStream::new(stream, requests.clone(), door.limits.header_time, door.limits.idle_time);
+        let stream = TimedStream::new(stream, requests.clone(), door.limits.header_time, door.limits.idle_time)
+            .starting_with(unread);
         let mut http = hyper::server::conn::http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(door.limits.idle_time).max_buf_size(64 << 10);
         let mut served = std::pin::pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());

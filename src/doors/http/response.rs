@@ -41,11 +41,14 @@ impl ErrorStyle {
     pub(super) fn of(route: &Route, headers: &HeaderMap) -> Self {
         if !route.errors_in_words || wants_json(headers) {
             Self::Json
-        } else if headers.contains_key("x-sender") {
-            Self::ChannelWords
         } else {
-            Self::Words
+            Self::in_words(headers.contains_key("x-sender"))
         }
+    }
+
+    /// For people, who may have sent the header of the channel documents.
+    pub(super) fn in_words(names_sender: bool) -> Self {
+        if names_sender { Self::ChannelWords } else { Self::Words }
     }
 
     pub(super) fn refuse(self, fault: &Fault) -> Response {

@@ -1,7 +1,7 @@
 //! What people and programs say to a session: an event, or a verdict in words.
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
@@ -46,6 +46,17 @@ pub(super) async fn say(State(door): State<Arc<Door>>, permitted: Permitted, req
     }
 }
 
+/// The same from a request that says nothing but its text.
+pub(super) async fn say_plainly(door: &Door, permitted: Permitted, text: &str) -> Result<Taken, Fault> {
+    static KNOWN: LazyLock<Arc<[Attribute]>> = LazyLock::new(|| known("/", "POST").into());
+    submit(door, permitted, &SayTarget::default(), text.into(), Arc::clone(&KNOWN), None, mint(EventId::new)).await
+}
+
+/// What a request says of an event besides its text.
+fn known(path: &str, method: &str) -> Vec<Attribute> {
+    vec![("path".to_owned(), path.to_owned()), ("method".to_owned(), method.to_owned())]
+}
+
 async fn take(door: &Door, permitted: Permitted, request: Request) -> Result<Taken, Fault> {
     check_type(request.headers())?;
     let key = idempotency_key(request.headers())?;
@@ -53,15 +64,12 @@ async fn take(door: &Door, permitted: Permitted, request: Request) -> Result<Tak
     let query: Vec<Attribute> = read_params(request.uri())?;
     let given = query.into_iter().filter(|(name, _)| !is_of_query(name)).collect();
     let attributes = Attributes {
-        known: vec![
-            ("path".to_owned(), request.uri().path().to_owned()),
-            ("method".to_owned(), request.method().as_str().to_owned()),
-        ],
+        known: known(request.uri().path(), request.method().as_str()),
         given: checked(given)?,
         files: vec![],
     };
     let text = read_text(request, door).await?;
-    submit(door, permitted, &to, text, attributes, key, mint(EventId::new)).await
+    submit_keyed(door, permitted, &to, text, attributes, key, mint(EventId::new)).await
 }
 
 /// `POST /api/v1/events`: the same as JSON.
@@ -89,7 +97,7 @@ pub(super) async fn post_event(
     let id = mint(EventId::new);
     let is_without = attributes.files.is_empty() || is_repeated(&door, &permitted, key.as_deref()).await?;
     if is_without {
-        return Ok(answered(&submit(&door, permitted, &to, text, attributes, key, id).await?, true));
+        return Ok(answered(&submit_keyed(&door, permitted, &to, text, attributes, key, id).await?, true));
     }
     // Done to its end, also where the client does not wait for it: else files would stay behind that belong to nothing.
     let submitting = async move { submit_with_files(&door, permitted, &to, text, attributes, key, id).await };
@@ -117,7 +125,7 @@ async fn submit_with_files(
     let (staged, given) = giving.await??;
     let paths = given.iter().map(|file| file.path.display().to_string());
     attributes.known.extend((1..).zip(paths).map(|(number, path)| (format!("file_{number}"), path)));
-    let taken = submit(door, permitted, to, text, attributes, key, id).await;
+    let taken = submit_keyed(door, permitted, to, text, attributes, key, id).await;
     let answer = taken.as_ref().map(|taken| &taken.answer);
     let is_new = matches!(answer, Ok(Answer::Accepted { event, .. }) if *event == id);
     // Where it is a verdict, an event of before, or nothing, they wait for another.
@@ -148,13 +156,28 @@ fn checked(given: Vec<Attribute>) -> Result<Vec<Attribute>, Fault> {
     check_attributes(given).map_err(|wrong| Fault::new(Kind::BadAttribute, wrong.to_string()))
 }
 
-async fn submit(
+/// A key counts for the whole request that it came with.
+async fn submit_keyed(
     door: &Door,
     permitted: Permitted,
     to: &SayTarget,
     text: String,
     attributes: Attributes,
     key: Option<String>,
+    id: EventId,
+) -> Result<Taken, Fault> {
+    let key = key.map(|key| IdempotencyKey { key, digest: digest(to, &attributes, &text) });
+    let attributes = attributes.known.into_iter().chain(attributes.given).collect();
+    submit(door, permitted, to, text.into(), attributes, key, id).await
+}
+
+async fn submit(
+    door: &Door,
+    permitted: Permitted,
+    to: &SayTarget,
+    text: Arc<str>,
+    attributes: Arc<[Attribute]>,
+    idempotency_key: Option<IdempotencyKey>,
     id: EventId,
 ) -> Result<Taken, Fault> {
     if text.is_empty() {
@@ -179,8 +202,6 @@ async fn submit(
     let chat = to.chat.as_deref().map(|chat| ChatId::new(chat).ok_or_else(|| bad("the chat"))).transpose()?;
     let unknown = |_| Fault::new(Kind::NoSuchMessage, "reply_to is not the id of a message");
     let reply_to = to.reply_to.as_deref().map(str::parse).transpose().map_err(unknown)?;
-    let idempotency_key = key.map(|key| IdempotencyKey { key, digest: digest(to, &attributes, &text) });
-    let attributes = [attributes.known, attributes.given].concat();
     let text = SaidText::new(text);
     // What an agent runs answers no prompt and directs no session, although it has its owner's credential.
     let inside = door.hub.inside(permitted.peer).await?;
@@ -197,10 +218,10 @@ async fn submit(
 }
 
 /// Something that was said and taken.
-struct Taken {
-    answer: Answer,
+pub(super) struct Taken {
+    pub(super) answer: Answer,
     /// Why it goes out as somebody else than who sent it.
-    origin: Option<String>,
+    pub(super) origin: Option<String>,
 }
 
 /// What the owner has to know whose own words are not taken for theirs.
@@ -228,7 +249,7 @@ fn digest(to: &SayTarget, said: &Attributes, text: &str) -> [u8; 32] {
     hash.finalize().into()
 }
 
-fn answered(taken: &Taken, in_json: bool) -> Response {
+pub(super) fn answered(taken: &Taken, in_json: bool) -> Response {
     let (event, chat, to, unclear) = match &taken.answer {
         Answer::Accepted { event, chat, to, not_a_verdict, .. } => {
             (event, chat, to, not_a_verdict.map(|why| text::taken_as_chat(why, *to)))

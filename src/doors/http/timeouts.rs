@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+use bytes::BytesMut;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
@@ -35,6 +36,8 @@ impl RequestCount {
 
 pub(super) struct TimedStream<S> {
     stream: S,
+    /// What was read of it before: it comes first.
+    unread: BytesMut,
     requests: RequestCount,
     /// How long a head may take from its first byte.
     head_time: Duration,
@@ -50,7 +53,13 @@ pub(super) struct TimedStream<S> {
 
 impl<S> TimedStream<S> {
     pub(super) fn new(stream: S, requests: RequestCount, head_time: Duration, stall_time: Duration) -> Self {
-        Self { stream, requests, head_time, head: None, alarm: None, stall_time, stalled: None }
+        let unread = BytesMut::new();
+        Self { stream, unread, requests, head_time, head: None, alarm: None, stall_time, stalled: None }
+    }
+
+    /// These bytes of the stream were read already.
+    pub(super) fn starting_with(self, unread: BytesMut) -> Self {
+        Self { unread, ..self }
     }
 
     /// The stream itself, once it is a link.
@@ -92,7 +101,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for TimedStream<S> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        match Pin::new(&mut self.stream).poll_read(context, buffer) {
+        let read = if self.unread.is_empty() {
+            Pin::new(&mut self.stream).poll_read(context, buffer)
+        } else {
+            let count = self.unread.len().min(buffer.remaining());
+            buffer.put_slice(&self.unread.split_to(count));
+            Poll::Ready(Ok(()))
+        };
+        match read {
             Poll::Pending if self.is_out_of_time(context) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
             Poll::Ready(result) => {

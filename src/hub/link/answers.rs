@@ -74,7 +74,7 @@ pub(super) fn received(event: ChannelEvent, session: SessionId) -> Input {
         text: SaidText::new(text),
         address: Address::Session(session),
         chat,
-        attributes,
+        attributes: attributes.into(),
         reply_to: None,
         idempotency_key: Some(IdempotencyKey { key: id.to_string(), digest }),
     }

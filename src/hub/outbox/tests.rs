@@ -1,5 +1,7 @@
 //! What goes out through a connector: in order, again until it is taken, and to those alone who are still let in.
 
+use std::sync::Arc;
+
 use std::path::Path;
 
 use portcullis_core::{
@@ -105,7 +107,7 @@ impl World {
         let idempotency_key: Option<IdempotencyKey> = None;
         let (text, chat) = (SaidText::new("hello"), ops().chat(chat));
         let (by, address) = (actor(name, role), Address::Session(self.session));
-        let (inside, attributes, reply_to) = (None, vec![], None);
+        let (inside, attributes, reply_to) = (None, Arc::default(), None);
         self.submit(Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key }).await;
         self.submit(Input::Wrote { session: self.session, events: vec![id], way: None }).await;
     }

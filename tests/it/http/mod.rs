@@ -8,6 +8,7 @@ mod files;
 mod guard;
 mod idempotency;
 mod people;
+mod plain_post;
 mod post;
 mod push;
 mod replies;

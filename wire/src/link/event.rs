@@ -55,7 +55,7 @@ impl<'a> EventFrame<'a> {
             sender: event.sender.as_str().into(),
             directs: event.directs,
             chat: event.chat.as_str().into(),
-            attributes: event.attributes.as_slice().into(),
+            attributes: (&*event.attributes).into(),
             reply_to: event.reply_to,
             text: text.into(),
             rest,

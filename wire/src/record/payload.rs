@@ -91,7 +91,7 @@ pub(super) fn read_into(record: &mut Record, at: Moment, payload: RecordPayload<
                 let whole = event.text.clone();
                 let (text, given) = split_attributes(whole.as_str())?;
                 event.text = Text::new(text);
-                event.attributes.extend(given);
+                event.attributes = event.attributes.iter().cloned().chain(given).collect();
             }
         }
         Record::Replied { reply } => {

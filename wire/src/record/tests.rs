@@ -22,7 +22,7 @@ fn event() -> Event {
         scope: TokenScope::Labels(vec![Label::new("api").unwrap()]),
         chat: ChatId::new("7").unwrap(),
         address: Address::Label(Label::new("api").unwrap()),
-        attributes: vec![("path".into(), "/".into()), ("severity".into(), "high\n".into())],
+        attributes: vec![("path".into(), "/".into()), ("severity".into(), "high\n".into())].into(),
         reply_to: Some(ReplyId::new(AT, 8)),
         idempotency_key: Some(IdempotencyKey { key: "k".into(), digest: [7; 32] }),
         text: Text::new("hällo\n"),

@@ -59,6 +59,12 @@ pub(crate) fn serialize<S: Serializer>(
         Address::Label(label) => (None, Some(label.clone())),
     };
     let (key, digest) = event.idempotency_key.as_ref().map(|key| (key.key.as_str().into(), key.digest)).unzip();
+    // What the sender gave along is in the payload.
+    let is_attributed = event.given().next().is_some();
+    let attributes = match is_attributed {
+        true => event.attributes.iter().filter(|(name, _)| is_of_door(name)).cloned().collect::<Vec<_>>().into(),
+        false => (&*event.attributes).into(),
+    };
     let received = EventSkeleton {
         id: event.id,
         via: event.via.clone(),
@@ -71,10 +77,9 @@ pub(crate) fn serialize<S: Serializer>(
         session,
         label,
         to: *to,
-        // What the sender gave along is in the payload.
-        attributes: event.attributes.iter().filter(|(name, _)| is_of_door(name)).cloned().collect::<Vec<_>>().into(),
+        attributes,
         reply_to: event.reply_to,
-        attributed: event.given().next().is_some(),
+        attributed: is_attributed,
         idempotency_key: key,
         digest,
     };
@@ -116,7 +121,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
             (None, Some(label)) => Address::Label(label),
             (None, None) => Address::Open,
         },
-        attributes: attributes.into_owned(),
+        attributes: attributes.into(),
         reply_to,
         idempotency_key: idempotency_key
             .zip(digest)

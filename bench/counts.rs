@@ -1,0 +1,174 @@
+//! What an event costs the gate's thread in instructions and system calls: figures that no neighbour on the machine
+//! disturbs, and so the only ones that `./check` holds to a limit.
+//!
+//! Each is found by two runs that differ in nothing but the number of events: what both need cancels out.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, ensure};
+
+use crate::contenders::{Contender, Kind, Server};
+use crate::flood::{Load, flood};
+use crate::rows::{SMALL, one_by_one};
+
+/// How events come.
+#[derive(Clone, Copy)]
+enum Arrival {
+    /// Over 64 connections, each of which waits for its answer.
+    Together,
+    OneByOne,
+}
+
+/// A figure that may not grow: its name, how it is found, and the most that it may be for an event.
+const LIMITS: &[(&str, Measure, Arrival, f64)] = &[
+    ("instructions, 64 connections", Measure::Instructions, Arrival::Together, 26_000.0),
+    ("system calls, 64 connections", Measure::SystemCalls, Arrival::Together, 3.0),
+    ("system calls, one by one", Measure::SystemCalls, Arrival::OneByOne, 14.5),
+];
+
+#[derive(Clone, Copy)]
+enum Measure {
+    Instructions,
+    SystemCalls,
+}
+
+/// Events of the shorter and of the longer run; both are whole rounds of 64 connections.
+const FEWER: usize = 64 * 16;
+const MORE: usize = 64 * 48;
+
+/// Prints what an event takes, and fails where it is more than it may be.
+pub(crate) fn check(binary: &Path) -> anyhow::Result<()> {
+    println!("| an event, on the gate's thread | found | at most | |\n|---|---|---|---|");
+    let mut missed = vec![];
+    for (name, measure, arrival, most) in LIMITS {
+        let found = match measure {
+            Measure::Instructions => total(&instructions(binary, *arrival)?),
+            Measure::SystemCalls => total(&system_calls(binary, *arrival)?),
+        };
+        let is_kept = found <= *most;
+        println!("| {name} | {found:.1} | {most} | {} |", if is_kept { "kept" } else { "missed" });
+        missed.extend((!is_kept).then_some(*name));
+    }
+    ensure!(missed.is_empty(), "more than it may be: {}", missed.join("; "));
+    Ok(())
+}
+
+/// Prints where the instructions and the system calls of an event go, the most first.
+pub(crate) fn profile(binary: &Path) -> anyhow::Result<()> {
+    for (name, counts) in [
+        ("instructions, 64 connections", instructions(binary, Arrival::Together)?),
+        ("instructions, one by one", instructions(binary, Arrival::OneByOne)?),
+        ("system calls, 64 connections", system_calls(binary, Arrival::Together)?),
+        ("system calls, one by one", system_calls(binary, Arrival::OneByOne)?),
+    ] {
+        println!("\n{name}: {:.1}", total(&counts));
+        let mut sorted: Vec<_> = counts.iter().filter(|(_, count)| count.abs() >= 0.05).collect();
+        sorted.sort_by(|one, other| other.1.total_cmp(one.1));
+        for (what, count) in sorted.iter().take(70) {
+            println!("{count:>10.1}  {what}");
+        }
+    }
+    Ok(())
+}
+
+/// How often, for each event.
+type Counts = HashMap<String, f64>;
+
+fn total(counts: &Counts) -> f64 {
+    counts.values().sum()
+}
+
+/// Instructions by function. SHA-256 is left out: the counter's processor has no instructions for it, as real ones do.
+fn instructions(binary: &Path, arrival: Arrival) -> anyhow::Result<Counts> {
+    let count = |events| {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+        let file = folder.path().join("counts");
+        let mut out = OsString::from("--callgrind-out-file=");
+        out.push(&file);
+        let options = ["valgrind", "-q", "--tool=callgrind", "--separate-threads=yes", "--compress-strings=no"];
+        let under = options.map(OsString::from).into_iter().chain([out]).collect();
+        run(binary, under, arrival, events)?;
+        // The first thread is the one that runs the loop and the doors.
+        let counted = fs::read_to_string(file.with_extension("").with_file_name("counts-01"))?;
+        Ok(by_function(&counted))
+    };
+    let mut counts = difference(count)?;
+    counts.retain(|function, _| !function.contains("sha2"));
+    Ok(counts)
+}
+
+/// Sums what callgrind wrote: the instructions of each function, without those of what it called.
+fn by_function(counted: &str) -> Counts {
+    let mut counts = Counts::new();
+    let (mut function, mut is_call) = ("", false);
+    for line in counted.lines() {
+        if let Some(name) = line.strip_prefix("fn=") {
+            function = name;
+        } else if line.starts_with("calls=") {
+            is_call = true;
+        } else if line.starts_with(|first: char| first.is_ascii_digit() || "+-*".contains(first)) {
+            // The line behind a call says what was spent in there, which is counted there.
+            let own = line.split(' ').nth(1).filter(|_| !std::mem::take(&mut is_call));
+            if let Some(own) = own.and_then(|own| own.parse::<f64>().ok()) {
+                *counts.entry(function.to_owned()).or_default() += own;
+            }
+        }
+    }
+    counts
+}
+
+/// System calls by name.
+fn system_calls(binary: &Path, arrival: Arrival) -> anyhow::Result<Counts> {
+    let count = |events| {
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))?;
+        let file = folder.path().join("counts");
+        // As a grandchild, so that the child is the gate itself.
+        let under = ["strace", "-D", "-qq", "-ff", "-o"].map(OsString::from).into_iter().chain([file.clone().into()]);
+        let gate = run(binary, under.collect(), arrival, events)?;
+        let traced = fs::read_to_string(file.with_extension(gate.to_string()))?;
+        let mut counts = Counts::new();
+        for (name, _) in traced.lines().filter_map(|line| line.split_once('(')) {
+            *counts.entry(name.to_owned()).or_default() += 1.0;
+        }
+        Ok(counts)
+    };
+    difference(count)
+}
+
+/// What one event takes: the difference between two runs, by their difference in events.
+fn difference(count: impl Fn(usize) -> anyhow::Result<Counts>) -> anyhow::Result<Counts> {
+    let (fewer, mut more) = (count(FEWER)?, count(MORE)?);
+    for (what, count) in fewer {
+        *more.entry(what).or_default() -= count;
+    }
+    more.values_mut().for_each(|count| *count /= (MORE - FEWER) as f64);
+    Ok(more)
+}
+
+/// Runs a gate and a session under a program that counts, and sends so many events. Returns the gate's process.
+fn run(binary: &Path, under: Vec<OsString>, arrival: Arrival, events: usize) -> anyhow::Result<u32> {
+    let counter = under.first().map(|counter| counter.to_string_lossy().into_owned()).unwrap_or_default();
+    let kind = Kind::Gate { binary: binary.to_owned(), durability: "process", under };
+    let contender = Contender { name: "gate".to_owned(), kind };
+    let server = contender.start().with_context(|| format!("starting the gate under {counter}: is it installed?"))?;
+    let gate = server.stage.gate_pid().context("the gate's process")?;
+    let mut server = server;
+    send(&mut server, arrival, events)?;
+    let Server { session, mut stage, .. } = server;
+    session.close(crate::session::PATIENCE)?;
+    stage.close_gate()?;
+    Ok(gate)
+}
+
+fn send(server: &mut Server, arrival: Arrival, events: usize) -> anyhow::Result<()> {
+    match arrival {
+        Arrival::OneByOne => one_by_one(server, "/", events, SMALL).map(drop),
+        Arrival::Together => {
+            let load = Load { connections: 64, events_each: events / 64, size: SMALL, path: &|_| "/".to_owned() };
+            flood(server.address, &mut [&mut server.session], load).map(drop)
+        }
+    }
+}

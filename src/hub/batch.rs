@@ -79,7 +79,9 @@ impl Batch {
                 Ok(Entry { at: at.0, body: stored.body, payload: stored.payload })
             })
             .collect::<serde_json::Result<Vec<Entry>>>()?;
-        self.appends.push(Append { subject: subject.to_string(), after, entries });
+        // The id of an event is drawn where it comes in.
+        let fresh = matches!(records.first(), Some(Record::Received { .. }));
+        self.appends.push(Append { subject: subject.to_string(), after, fresh, entries });
         self.subjects.push(subject);
         Ok(self.appends.len() - 1)
     }

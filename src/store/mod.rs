@@ -19,7 +19,7 @@ pub(crate) use memory::Memory;
 pub(crate) use sqlite::{Retention, RetireError, Sqlite, glance, retire};
 
 /// Global position of a record. 1 is the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Seq(pub(crate) u64);
 
 /// One record to be kept.
@@ -39,6 +39,9 @@ pub(crate) struct Append {
     pub(crate) subject: String,
     /// Sequence of the subject's last record. `None`: the subject must be new.
     pub(crate) after: Option<Seq>,
+    /// The subject's id was drawn at random for this append, so that nobody can have written of it. A store may take that
+    /// at its word: to look for it each time would cost more than the append.
+    pub(crate) fresh: bool,
     pub(crate) entries: Vec<Entry>,
 }
 

@@ -91,6 +91,7 @@ fn appending(attempt: &Attempt, believed: &[[Option<Seq>; SUBJECTS.len()]; 2]) -
     Append {
         subject: SUBJECTS[attempt.subject].to_owned(),
         after: believed[attempt.client][attempt.subject],
+        fresh: false,
         entries: (0..attempt.entries).map(entry).collect(),
     }
 }

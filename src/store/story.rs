@@ -116,7 +116,7 @@ fn erasing_takes_payloads_and_leaves_skeletons(store: &mut Store) {
 async fn the_chain_holds_up_to_a_noted_head(store: &mut Store) {
     let noted = store.head().unwrap();
     let entries = [None, Some([].into())].map(|payload| Entry { at: u64::MAX, body: Vec::new(), payload });
-    let bare = Append { subject: String::new(), after: None, entries: entries.into() };
+    let bare = Append { subject: String::new(), after: None, fresh: false, entries: entries.into() };
     assert_eq!(store.append(vec![bare]).await, [Ok(Seq(10))]);
     let [never, empty] = store.read("").unwrap().try_into().unwrap();
     assert_eq!((never.at, never.payload), (u64::MAX, Payload::None));
@@ -145,7 +145,12 @@ pub(super) fn appending(subject: &str, after: Option<u64>, bodies: &[&str]) -> A
         body: body.as_bytes().to_vec(),
         payload: Some(format!("{body}, in full").into_bytes().into()),
     };
-    Append { subject: subject.to_owned(), after: after.map(Seq), entries: bodies.iter().map(entry).collect() }
+    Append {
+        subject: subject.to_owned(),
+        after: after.map(Seq),
+        fresh: false,
+        entries: bodies.iter().map(entry).collect(),
+    }
 }
 
 fn stored(seq: u64, subject: &str, body: &str, payload: Payload) -> Stored {

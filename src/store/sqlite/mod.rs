@@ -1,10 +1,15 @@
 //! The journal in one SQLite file, in write-ahead mode.
 
+mod erase;
 mod files;
+mod form;
 mod header;
+mod index;
+mod known;
 mod open;
 #[cfg(test)]
 mod opening;
+mod packing;
 mod read;
 mod retention;
 #[cfg(test)]
@@ -26,6 +31,8 @@ use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
 use super::{Append, Durability, OpenError, Refused, Seq, StoreError, Stored, Verified, VerifyError};
 pub(crate) use header::glance;
+use index::Index;
+use known::Known;
 use thread::{Appender, Checkpointer};
 use write::{Salts, Tail};
 
@@ -50,6 +57,11 @@ struct Journal {
     salts: Salts,
     /// Where the journal ended after the last append of this connection. None after one that failed.
     tail: Option<Tail>,
+    /// Where subjects ended then.
+    known: Known,
+    /// Of the row being written, so that its room is used again.
+    row: Vec<u8>,
+    index: Index,
 }
 
 impl Sqlite {

@@ -10,16 +10,18 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
 use super::Journal;
 use super::files::{back_up, backup_path, make_private, newest_backup};
-use super::version::{STEPS, recognise, upgrade};
+use super::index::Index;
+use super::known::Known;
+use super::version::{STEPS, Step, recognise, upgrade};
 use super::write::Salts;
 use crate::store::{Durability, OpenError};
 
 /// How long another process may hold the file before we give up: a commit on a slow disk, not a person at a prompt.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// In pages, 64 MiB. Under a load that never pauses the checkpointer never quite catches up; then the append that finds
+/// In pages, 128 MiB. Under a load that never pauses the checkpointer never quite catches up; then the append that finds
 /// the log this long does the rest itself.
-const LONGEST_LOG: u32 = 16_384;
+const LONGEST_LOG: u32 = 32_768;
 
 impl Journal {
     pub(super) fn open(path: &Path, durability: Durability) -> Result<Self, OpenError> {
@@ -29,7 +31,7 @@ impl Journal {
     pub(super) fn open_with(
         path: &Path,
         durability: Durability,
-        steps: &[&str],
+        steps: &[Step],
         patience: Duration,
     ) -> Result<Self, OpenError> {
         let known = steps.len() as u32;
@@ -69,12 +71,21 @@ impl Journal {
         let writer = connection
             .query_row("SELECT value FROM meta WHERE name = 'writer'", [], |row| row.get(0))
             .map_err(failed)?;
-        Ok(Self { connection, patience, writer, salts: Salts::default(), tail: None })
+        Ok(Self {
+            connection,
+            patience,
+            writer,
+            salts: Salts::default(),
+            tail: None,
+            known: Known::default(),
+            row: Vec::new(),
+            index: Index::of(path),
+        })
     }
 }
 
 /// Makes a new journal under another name and puts it in its place whole. Whoever was faster has made as good a one.
-fn start_new(path: &Path, steps: &[&str]) -> Result<(), OpenError> {
+fn start_new(path: &Path, steps: &[Step]) -> Result<(), OpenError> {
     let failed = |error| explain(error, path, steps.len() as u32);
     let unreadable = |error: io::Error| OpenError::Unreadable { path: path.to_owned(), source: error.into() };
     let mut draft = path.as_os_str().to_owned();

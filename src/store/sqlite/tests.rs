@@ -26,7 +26,7 @@ pub(super) fn place() -> (TempDir, PathBuf) {
 }
 
 /// Does not wait long for others.
-fn impatient(path: &Path) -> Journal {
+pub(super) fn impatient(path: &Path) -> Journal {
     Journal::open_with(path, Durability::Process, STEPS, Duration::from_millis(10)).unwrap()
 }
 
@@ -115,7 +115,7 @@ fn a_batch_that_fails_leaves_nothing_behind() {
 
     allow(&journal, pages + 1);
     let large = Entry { at: 0, body: vec![0; 100_000], payload: None };
-    let large = Append { subject: "event/2".to_owned(), after: None, entries: vec![large] };
+    let large = Append { subject: "event/2".to_owned(), after: None, fresh: false, entries: vec![large] };
     let answers = journal.append(&[appending("event/1", None, &["arrived"]), large.clone()]);
     assert!(matches!(&answers[..], [Err(Refused::Failed(_)), Err(Refused::Failed(_))]), "{answers:?}");
 
@@ -153,7 +153,7 @@ async fn an_erased_payload_is_nowhere_on_the_disk() {
         for round in 0..ROUNDS {
             let append = |subject: usize| {
                 let entry = Entry { at: 0, body: b"arrived".to_vec(), payload: Some(secret(subject, round).into()) };
-                Append { subject: format!("event/{subject}"), after: last[subject], entries: vec![entry] }
+                Append { subject: format!("event/{subject}"), after: last[subject], fresh: false, entries: vec![entry] }
             };
             let answers = store.append((0..50).map(append).collect()).await;
             last = answers.into_iter().map(Result::ok).collect::<Vec<_>>().try_into().unwrap();
@@ -182,7 +182,7 @@ fn an_erasure_that_cannot_reach_the_log_says_so_and_can_be_tried_again() {
     let mut journal = impatient(&path);
     journal.append(&[appending("ask/1", None, &["asked"])]);
     let other = Connection::open(&path).unwrap();
-    other.execute_batch("BEGIN; SELECT count(*) FROM record").unwrap();
+    other.execute_batch("BEGIN; SELECT count(*) FROM batch").unwrap();
     assert!(journal.erase("ask/1").is_err());
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(journal.erase("ask/1").unwrap(), 0);

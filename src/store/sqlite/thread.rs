@@ -46,18 +46,20 @@ impl Appender {
     }
 }
 
-/// Moves what was appended from the write-ahead log into the file. That takes two syncs, for which no append waits.
+/// Moves what was appended from the write-ahead log into the file. That takes two syncs, for which no append waits. Then
+/// the index takes it in.
 pub(super) struct Checkpointer {
     worker: Worker<()>,
-    /// By how many bytes the log has grown since the thread was last woken, roughly. Changed by `appended`.
+    /// By how many bytes the log has grown since the thread was last woken, roughly. The first append wakes it: a journal
+    /// that was made larger elsewhere may lack an index.
     grown: usize,
 }
 
 impl Checkpointer {
     /// Seldom enough to be cheap, often enough that the log is soon used again from its start.
     const WORTHWHILE: usize = 4 << 20;
-    /// Even the smallest batch writes a page of the records and one of the index.
-    const PER_BATCH: usize = 2 * 4096;
+    /// Even the smallest batch writes a page.
+    const PER_BATCH: usize = 4096;
 
     pub(super) fn start(journal: Journal) -> io::Result<Self> {
         let checkpoint = move |wakes: Receiver<()>| {
@@ -65,9 +67,12 @@ impl Checkpointer {
                 if let Err(error) = journal.checkpoint() {
                     tracing::warn!(%error, "the journal's write-ahead log stays as it is for now");
                 }
+                if let Err(error) = journal.index.fill(&journal.reader()) {
+                    tracing::warn!(%error, "the journal's index stays as it is for now");
+                }
             }
         };
-        Ok(Self { worker: Worker::start("checkpoint", checkpoint)?, grown: 0 })
+        Ok(Self { worker: Worker::start("checkpoint", checkpoint)?, grown: Self::WORTHWHILE })
     }
 
     pub(super) fn appended(&mut self, bytes: usize) {
@@ -114,7 +119,7 @@ mod tests {
     use super::*;
 
     fn append() -> Append {
-        Append { subject: "event/1".to_owned(), after: None, entries: Vec::new() }
+        Append { subject: "event/1".to_owned(), after: None, fresh: false, entries: Vec::new() }
     }
 
     fn assert_all_failed(answers: &Answers, count: usize) {

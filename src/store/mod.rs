@@ -13,9 +13,11 @@ mod story;
 use std::path::Path;
 use std::sync::Arc;
 
+use tokio::sync::oneshot;
+
 pub(crate) use error::{OpenError, StoreError, VerifyError};
 #[cfg(test)]
-pub(crate) use memory::Memory;
+pub(crate) use memory::{Memory, Syncs};
 pub(crate) use sqlite::{Retention, RetireError, Sqlite, glance, retire};
 
 /// Global position of a record. 1 is the first.
@@ -95,12 +97,41 @@ impl Refused {
     }
 }
 
-/// What an append outlives once it has returned.
+/// What was taken, and when it is safe.
+pub(crate) struct Written {
+    /// In the order of the appends, each with the sequence of its last entry.
+    pub(crate) answers: Vec<Result<Seq, Refused>>,
+    pub(crate) safety: Safety,
+}
+
+/// When something that was written outlives what it is meant to outlive.
+pub(crate) enum Safety {
+    Now,
+    Later(oneshot::Receiver<Result<(), String>>),
+}
+
+impl Safety {
+    /// Waits for it. Who stops waiting may ask again; who was told may not.
+    pub(crate) async fn reached(&mut self) -> Result<(), String> {
+        match self {
+            Self::Now => Ok(()),
+            Self::Later(told) => {
+                told.await.unwrap_or_else(|_| Err("the journal's thread for syncs has ended".to_owned()))
+            }
+        }
+    }
+
+    pub(crate) fn is_now(&self) -> bool {
+        matches!(self, Self::Now)
+    }
+}
+
+/// What an append outlives once it is safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// The death of the process. Written on the caller's thread.
+    /// The death of the process.
     Process,
-    /// A power failure. Written and synced on a thread of its own.
+    /// A power failure. Synced on a thread of its own.
     Power,
 }
 
@@ -157,21 +188,47 @@ impl Store {
         Self::Memory(memory)
     }
 
+    /// The same, and what is written is safe when the test says so.
+    #[cfg(test)]
+    pub(crate) fn memory_syncing() -> (Self, Syncs) {
+        let (memory, syncs) = Memory::syncing();
+        (Self::Memory(memory), syncs)
+    }
+
     /// Opens the journal at `path`, or starts a new one there; the folder must exist.
     pub(crate) fn sqlite(path: &Path, durability: Durability) -> Result<Self, OpenError> {
         Sqlite::open(path, durability).map(|sqlite| Self::Sqlite(Box::new(sqlite)))
     }
 
-    /// Appends each batch after the sequence it names, or says that someone was faster. Returns only when the rest is
-    /// safe. One conflict does not fail the others; one failure fails them all.
+    /// Appends each batch after the sequence it names, or says that someone was faster. One conflict does not fail the
+    /// others; one failure fails them all.
     ///
-    /// Answers come in the order of `appends`, each with the sequence of its last entry. A caller that stops waiting
-    /// does not take the batch back: it may be written all the same.
-    pub(crate) async fn append(&mut self, appends: Vec<Append>) -> Vec<Result<Seq, Refused>> {
+    /// Nothing may be done that rests on it before it is safe. What is written is safe in the order of the writing, and
+    /// when one cannot be made safe nothing after it is taken.
+    pub(crate) fn write(&mut self, appends: Vec<Append>) -> Written {
         match self {
             #[cfg(test)]
-            Self::Memory(memory) => memory.append(appends),
-            Self::Sqlite(sqlite) => sqlite.append(appends).await,
+            Self::Memory(memory) => memory.write(appends),
+            Self::Sqlite(sqlite) => sqlite.write(&appends),
+        }
+    }
+
+    /// Why nothing more is taken: what was written could not be made safe.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        match self {
+            #[cfg(test)]
+            Self::Memory(_) => None,
+            Self::Sqlite(sqlite) => sqlite.failure(),
+        }
+    }
+
+    /// The same as `write`, and returns when it is safe.
+    #[cfg(test)]
+    pub(crate) async fn append(&mut self, appends: Vec<Append>) -> Vec<Result<Seq, Refused>> {
+        let Written { answers, mut safety } = self.write(appends);
+        match safety.reached().await {
+            Ok(()) => answers,
+            Err(why) => vec![Err(Refused::Failed(why)); answers.len()],
         }
     }
 

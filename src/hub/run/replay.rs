@@ -15,7 +15,11 @@ use crate::store::{self, Seq, Store, Stored};
 impl HubLoop {
     /// The state held what the journal refused. Until it has been read anew nothing may rest on it.
     pub(super) fn reload_or_break(&mut self) {
-        self.broken = self.reload().err().map(|error| format!("{error:#}"));
+        self.broken = match self.store.failure() {
+            // What can be read may never have reached the disk.
+            Some(why) => Some(why.to_owned()),
+            None => self.reload().err().map(|error| format!("{error:#}")),
+        };
         if let Some(why) = &self.broken {
             tracing::error!(%why, "the journal cannot be read again");
         }

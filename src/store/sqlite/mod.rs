@@ -22,6 +22,7 @@ mod write;
 
 pub(crate) use retention::{Retention, RetireError, retire};
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -29,19 +30,20 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
-use super::{Append, Durability, OpenError, Refused, Seq, StoreError, Stored, Verified, VerifyError};
+use super::{Append, Durability, OpenError, Refused, Safety, Seq, StoreError, Stored, Verified, VerifyError, Written};
+use files::beside;
 pub(crate) use header::glance;
 use index::Index;
 use known::Known;
-use thread::{Appender, Checkpointer};
+use thread::{Checkpointer, Syncer};
 use write::{Salts, Tail};
 
 /// Each part has a connection of its own, and they need no lock of ours: in write-ahead mode a reader sees all that was
 /// committed before it looked, and never waits for a writer. The fields are dropped in this order: whichever connection
 /// is closed last empties the log, and by then nobody may be writing.
 pub(crate) struct Sqlite {
-    /// Appends, when they have to wait for the disk.
-    appender: Option<Appender>,
+    /// When what is written has to outlive a power cut.
+    syncer: Option<Syncer>,
     checkpointer: Checkpointer,
     /// Everything else, on the caller's thread.
     journal: Journal,
@@ -62,6 +64,8 @@ struct Journal {
     /// Of the row being written, so that its room is used again.
     row: Vec<u8>,
     index: Index,
+    /// Whether the file system allows a write-ahead log.
+    has_log: bool,
 }
 
 impl Sqlite {
@@ -70,22 +74,33 @@ impl Sqlite {
         let open = || Journal::open(path, durability);
         let journal = open()?;
         let checkpointer = Checkpointer::start(open()?).map_err(failed)?;
-        let appender = match durability {
-            Durability::Process => None,
-            Durability::Power => Some(Appender::start(open()?).map_err(failed)?),
+        let syncer = match durability {
+            Durability::Power if journal.has_log => {
+                let log = File::open(beside(path, "-wal")).map_err(failed)?;
+                Some(Syncer::start(log).map_err(failed)?)
+            }
+            // Without a log SQLite syncs by itself, at each commit.
+            Durability::Power | Durability::Process => None,
         };
-        Ok(Self { appender, checkpointer, journal })
+        Ok(Self { syncer, checkpointer, journal })
     }
 
-    /// Without a thread this never waits: the batch is in when the future is first polled.
-    pub(super) async fn append(&mut self, appends: Vec<Append>) -> Vec<Result<Seq, Refused>> {
-        let bytes = appends.iter().map(Append::bytes).sum();
-        let answers = match &self.appender {
-            None => self.journal.append(&appends),
-            Some(appender) => appender.append(appends).await,
+    pub(super) fn write(&mut self, appends: &[Append]) -> Written {
+        if let Some(why) = self.failure() {
+            let refused = Err(Refused::Failed(why.to_owned()));
+            return Written { answers: vec![refused; appends.len()], safety: Safety::Now };
+        }
+        let answers = self.journal.append(appends);
+        self.checkpointer.appended(appends.iter().map(Append::bytes).sum());
+        let safety = match &self.syncer {
+            Some(syncer) if answers.iter().any(Result::is_ok) => syncer.sync(),
+            _ => Safety::Now,
         };
-        self.checkpointer.appended(bytes);
-        answers
+        Written { answers, safety }
+    }
+
+    pub(super) fn failure(&self) -> Option<&str> {
+        self.syncer.as_ref().and_then(Syncer::failure)
     }
 
     pub(super) fn replay(&self, after: Seq, each: &mut dyn FnMut(Stored)) -> Result<(), StoreError> {

@@ -61,7 +61,7 @@ impl Journal {
             let backup = newest_backup(path, known);
             return Err(OpenError::Newer { path: path.to_owned(), found, known, backup });
         }
-        set_up(&connection, durability).map_err(failed)?;
+        let has_log = set_up(&connection, durability).map_err(failed)?;
         if found < known {
             let backup = backup_path(path, found);
             back_up(&connection, &backup).map_err(|source| OpenError::Backup { path: backup, source })?;
@@ -80,6 +80,7 @@ impl Journal {
             known: Known::default(),
             row: Vec::new(),
             index: Index::of(path),
+            has_log,
         })
     }
 }
@@ -104,9 +105,11 @@ fn start_new(path: &Path, steps: &[Step]) -> Result<(), OpenError> {
     placed.and(removed)
 }
 
-fn set_up(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
+/// Whether the journal has a write-ahead log by now.
+fn set_up(connection: &Connection, durability: Durability) -> rusqlite::Result<bool> {
     let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
-    if mode != "wal" {
+    let has_log = mode == "wal";
+    if !has_log {
         tracing::warn!(mode, "the journal's file system allows no write-ahead log: appends will be slow");
     }
     connection.pragma_update(None, "wal_autocheckpoint", LONGEST_LOG)?;
@@ -114,14 +117,15 @@ fn set_up(connection: &Connection, durability: Durability) -> rusqlite::Result<(
     connection.pragma_update(None, "secure_delete", "ON")?;
     // Else SQLite plans a statement anew for each value bound to it, which takes longer than running it.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    match durability {
-        Durability::Process => connection.pragma_update(None, "synchronous", "NORMAL"),
-        Durability::Power => {
-            connection.pragma_update(None, "synchronous", "FULL")?;
-            // On macOS a plain fsync ends in the drive's cache; elsewhere this changes nothing.
-            connection.pragma_update(None, "fullfsync", "ON")
-        }
+    // The log is synced by a thread of ours; SQLite does it for checkpoints, and in place of a log.
+    let synchronous = if durability == Durability::Power && !has_log { "FULL" } else { "NORMAL" };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    if durability == Durability::Power {
+        // On macOS a plain fsync ends in the drive's cache; elsewhere this changes nothing.
+        connection.pragma_update(None, "fullfsync", "ON")?;
+        connection.pragma_update(None, "checkpoint_fullfsync", "ON")?;
     }
+    Ok(has_log)
 }
 
 /// Sorts what SQLite says by what a person can do about it.

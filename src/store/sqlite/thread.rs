@@ -1,49 +1,70 @@
 //! The two threads that wait for the disk, so that their caller can do something else meanwhile.
 
+use std::fs::File;
 use std::io;
+use std::iter;
 use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use tokio::sync::oneshot;
 
 use super::Journal;
-use crate::store::{Append, Refused, Seq};
+use crate::store::Safety;
 
-type Answers = Vec<Result<Seq, Refused>>;
-
-/// Appends batches, one after the other.
-pub(super) struct Appender(Worker<Batch>);
-
-struct Batch {
-    appends: Vec<Append>,
-    answer: oneshot::Sender<Answers>,
+/// Makes safe what was written to the write-ahead log: one sync for all that was written before it.
+pub(super) struct Syncer {
+    worker: Worker<Waiting>,
+    /// Why a sync has failed. What the system then dropped nobody knows, and a later sync would not tell: so this stays.
+    failed: Arc<OnceLock<String>>,
 }
 
-impl Appender {
-    pub(super) fn start(mut journal: Journal) -> io::Result<Self> {
-        let append = move |batches: Receiver<Batch>| {
-            for batch in batches {
-                let answers = journal.append(&batch.appends);
-                // A caller that no longer waits does not want to know.
-                batch.answer.send(answers).ok();
+type Waiting = oneshot::Sender<Result<(), String>>;
+
+impl Syncer {
+    /// More who wait for one sync than the hub lets run ahead.
+    const MOST_WAITING: usize = 64;
+
+    pub(super) fn start(log: File) -> io::Result<Self> {
+        let failed = Arc::new(OnceLock::new());
+        let noted = Arc::clone(&failed);
+        let sync = move |asked: Receiver<Waiting>| {
+            while let Ok(first) = asked.recv() {
+                // Each has asked after it had written.
+                let waiting: Vec<Waiting> = iter::once(first).chain(asked.try_iter()).collect();
+                let synced = sync(&log, &noted);
+                for waits in waiting {
+                    // Who no longer waits does not want to know.
+                    waits.send(synced.clone()).ok();
+                }
             }
         };
-        Worker::start("append", append).map(Self)
+        Ok(Self { worker: Worker::start("sync", Self::MOST_WAITING, sync)?, failed })
     }
 
-    pub(super) async fn append(&self, appends: Vec<Append>) -> Answers {
-        let count = appends.len();
+    /// Told when everything that is written by now is safe.
+    pub(super) fn sync(&self) -> Safety {
         let (answer, answered) = oneshot::channel();
-        // Finds no room, and waits, only when callers before this one have given up on their batches.
-        if let Some(batches) = &self.0.jobs {
-            batches.send(Batch { appends, answer }).ok();
+        if let Some(jobs) = &self.worker.jobs {
+            jobs.send(answer).ok();
         }
-        // A thread that dies drops the batch and with it the answer, so that nobody hangs here.
-        answered.await.unwrap_or_else(|_| {
-            let refused = Refused::Failed("the journal's thread for appends has ended".to_owned());
-            vec![Err(refused); count]
-        })
+        Safety::Later(answered)
     }
+
+    pub(super) fn failure(&self) -> Option<&str> {
+        self.failed.get().map(String::as_str)
+    }
+}
+
+fn sync(log: &File, failed: &OnceLock<String>) -> Result<(), String> {
+    if failed.get().is_none()
+        && let Err(error) = log.sync_data()
+    {
+        tracing::error!(%error, "the disk did not keep what was written: nothing more is taken in");
+        let why = format!("the disk did not keep what was written ({error}): see to it, then start the gate anew");
+        failed.get_or_init(|| why);
+    }
+    failed.get().map_or(Ok(()), |why| Err(why.clone()))
 }
 
 /// Moves what was appended from the write-ahead log into the file. That takes two syncs, for which no append waits. Then
@@ -72,7 +93,7 @@ impl Checkpointer {
                 }
             }
         };
-        Ok(Self { worker: Worker::start("checkpoint", checkpoint)?, grown: Self::WORTHWHILE })
+        Ok(Self { worker: Worker::start("checkpoint", 1, checkpoint)?, grown: Self::WORTHWHILE })
     }
 
     pub(super) fn appended(&mut self, bytes: usize) {
@@ -96,8 +117,8 @@ struct Worker<T> {
 }
 
 impl<T: Send + 'static> Worker<T> {
-    fn start(name: &str, work: impl FnOnce(Receiver<T>) + Send + 'static) -> io::Result<Self> {
-        let (jobs, received) = mpsc::sync_channel(1);
+    fn start(name: &str, room: usize, work: impl FnOnce(Receiver<T>) + Send + 'static) -> io::Result<Self> {
+        let (jobs, received) = mpsc::sync_channel(room);
         let handle = thread::Builder::new().name(name.to_owned()).spawn(move || work(received))?;
         Ok(Self { jobs: Some(jobs), handle: Some(handle) })
     }
@@ -118,25 +139,27 @@ impl<T> Drop for Worker<T> {
 mod tests {
     use super::*;
 
-    fn append() -> Append {
-        Append { subject: "event/1".to_owned(), after: None, fresh: false, entries: Vec::new() }
-    }
-
-    fn assert_all_failed(answers: &Answers, count: usize) {
-        assert_eq!(answers.len(), count);
-        assert!(answers.iter().all(|answer| matches!(answer, Err(Refused::Failed(_)))));
+    #[tokio::test]
+    async fn a_dead_thread_is_told_and_never_hangs() {
+        let syncer = Syncer { worker: Worker::start("dies", 1, drop).unwrap(), failed: Arc::default() };
+        assert!(syncer.sync().reached().await.is_err());
+        let later = Worker::start("dies later", 1, |jobs: Receiver<Waiting>| drop(jobs.recv())).unwrap();
+        let syncer = Syncer { worker: later, failed: Arc::default() };
+        assert!(syncer.sync().reached().await.is_err());
+        assert!(syncer.sync().reached().await.is_err());
     }
 
     #[tokio::test]
-    async fn a_dead_thread_refuses_and_never_hangs() {
-        let appender = Appender(Worker::start("dies", drop).unwrap());
-        assert_all_failed(&appender.append(vec![append(), append()]).await, 2);
-    }
-
-    #[tokio::test]
-    async fn a_thread_that_dies_over_a_batch_refuses_it_and_all_that_follow() {
-        let appender = Appender(Worker::start("dies later", |batches| drop(batches.recv())).unwrap());
-        assert_all_failed(&appender.append(vec![append()]).await, 1);
-        assert_all_failed(&appender.append(vec![append()]).await, 1);
+    async fn after_a_sync_that_failed_none_succeeds() {
+        // A pipe cannot be synced.
+        let (_reader, writer) = io::pipe().unwrap();
+        let syncer = Syncer::start(File::from(std::os::fd::OwnedFd::from(writer))).unwrap();
+        assert_eq!(syncer.failure(), None);
+        let why = syncer.sync().reached().await.unwrap_err();
+        assert!(why.contains("start the gate anew"), "{why}");
+        assert_eq!(syncer.failure(), Some(&*why));
+        let sound = tempfile::tempfile().unwrap();
+        assert_eq!(sync(&sound, &syncer.failed), Err(why), "although this one would do");
+        assert_eq!(sync(&sound, &OnceLock::new()), Ok(()));
     }
 }

@@ -96,8 +96,8 @@ impl Batch {
                 Ok(Entry { at: at.0, body: stored.body, payload: stored.payload })
             })
             .collect::<serde_json::Result<Vec<Entry>>>()?;
-        // The id of an event is drawn where it comes in.
-        let fresh = matches!(records.first(), Some(Record::Received { .. }));
+        // The id of an event is drawn where it comes in; only with a key may it come a second time.
+        let fresh = matches!(records.first(), Some(Record::Received { event, .. }) if event.idempotency_key.is_none());
         self.appends.push(Append { subject: subject.to_string(), after, fresh, entries });
         self.subjects.push(subject);
         Ok(self.appends.len() - 1)

@@ -119,7 +119,7 @@ pub(super) struct Pumping<'a> {
 fn whole(held: &TrackedEvent, store: &Store) -> TrackedEvent {
     let mut held = held.clone();
     if held.event.text == Text::Away {
-        match read_event(store, held.event.id) {
+        match read_event(store.records(), held.event.id) {
             Ok(Some(event)) => held.event = event,
             Ok(None) | Err(_) => Arc::make_mut(&mut held.event).text = Text::Erased,
         }

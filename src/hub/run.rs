@@ -234,15 +234,16 @@ impl HubLoop {
             }
             HubCommand::Read(event, reply) => {
                 self.commit().await;
-                drop(reply.send(read_event(&self.store, event)));
+                self.store.aside(move |records| drop(reply.send(read_event(records, event))));
             }
             HubCommand::Page(after, limit, reply) => {
                 self.commit().await;
-                drop(reply.send(self.store.page(after, limit).map_err(journal)));
+                self.store.aside(move |records| drop(reply.send(records.page(after, limit).map_err(journal))));
             }
             HubCommand::Story(subject, reply) => {
                 self.commit().await;
-                drop(reply.send(self.store.read(&subject.to_string()).map_err(journal)));
+                let subject = subject.to_string();
+                self.store.aside(move |records| drop(reply.send(records.read(&subject).map_err(journal))));
             }
             HubCommand::Erase(subject, reply) => {
                 self.commit().await;

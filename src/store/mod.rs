@@ -10,7 +10,8 @@ mod sqlite;
 #[cfg(test)]
 mod story;
 
-use std::path::Path;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::oneshot;
@@ -18,7 +19,8 @@ use tokio::sync::oneshot;
 pub(crate) use error::{OpenError, StoreError, VerifyError};
 #[cfg(test)]
 pub(crate) use memory::{Memory, Syncs};
-pub(crate) use sqlite::{Retention, RetireError, Sqlite, glance, retire};
+use sqlite::{Journal, Sqlite};
+pub(crate) use sqlite::{Retention, RetireError, Retired};
 
 /// Global position of a record. 1 is the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -135,6 +137,35 @@ pub(crate) enum Durability {
     Power,
 }
 
+/// Which journal: all that is needed to open it, and to look after it beside the one who has it open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoreConfig {
+    pub(crate) path: PathBuf,
+    pub(crate) durability: Durability,
+}
+
+impl StoreConfig {
+    /// For whoever only reads, and for tests.
+    pub(crate) fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), durability: Durability::Process }
+    }
+
+    /// Opens the journal, or starts a new one; the folder must exist.
+    pub(crate) fn open(&self) -> Result<Store, OpenError> {
+        Sqlite::open(&self.path, self.durability).map(|sqlite| Store::Sqlite(Box::new(sqlite)))
+    }
+
+    /// Looks at it from outside: opens nothing, locks nothing and changes nothing.
+    pub(crate) fn glance(&self) -> io::Result<Glance> {
+        sqlite::glance(&self.path)
+    }
+
+    /// Erases what is not to be kept. The gate goes on meanwhile.
+    pub(crate) fn retire(&self, retention: Retention) -> Result<Retired, RetireError> {
+        sqlite::retire(&self.path, retention)
+    }
+}
+
 /// What a file looks like from outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Glance {
@@ -195,9 +226,9 @@ impl Store {
         (Self::Memory(memory), syncs)
     }
 
-    /// Opens the journal at `path`, or starts a new one there; the folder must exist.
-    pub(crate) fn sqlite(path: &Path, durability: Durability) -> Result<Self, OpenError> {
-        Sqlite::open(path, durability).map(|sqlite| Self::Sqlite(Box::new(sqlite)))
+    #[cfg(test)]
+    pub(crate) fn sqlite(path: &std::path::Path, durability: Durability) -> Result<Self, OpenError> {
+        StoreConfig { path: path.to_owned(), durability }.open()
     }
 
     /// Appends each batch after the sequence it names, or says that someone was faster. One conflict does not fail the
@@ -232,33 +263,30 @@ impl Store {
         }
     }
 
-    /// Calls `each` for every record after `after`, in order.
-    pub(crate) fn replay(&self, after: Seq, each: &mut dyn FnMut(Stored)) -> Result<(), StoreError> {
+    /// The sequence of a subject's last record.
+    pub(crate) fn last_of(&mut self, subject: &str) -> Result<Option<Seq>, StoreError> {
         match self {
             #[cfg(test)]
-            Self::Memory(memory) => {
-                memory.replay(after, each);
-                Ok(())
-            }
-            Self::Sqlite(sqlite) => sqlite.replay(after, each),
+            Self::Memory(memory) => Ok(memory.read(subject).last().map(|record| record.seq)),
+            Self::Sqlite(sqlite) => sqlite.last_of(subject),
         }
     }
 
-    /// All records of one subject, in order.
-    pub(crate) fn read(&self, subject: &str) -> Result<Vec<Stored>, StoreError> {
+    /// The records, read on the caller's thread.
+    pub(crate) fn records(&self) -> Records<'_> {
         match self {
             #[cfg(test)]
-            Self::Memory(memory) => Ok(memory.read(subject)),
-            Self::Sqlite(sqlite) => sqlite.read(subject),
+            Self::Memory(memory) => Records::Memory(memory),
+            Self::Sqlite(sqlite) => Records::Sqlite(sqlite.journal()),
         }
     }
 
-    /// The first records after `after`, at most `limit`, and fewer when they are large.
-    pub(crate) fn page(&self, after: Seq, limit: usize) -> Result<Vec<Stored>, StoreError> {
+    /// Lets `read` at the records on a thread of its own, as they are now or later: whoever asks does not wait.
+    pub(crate) fn aside(&self, read: impl FnOnce(Records<'_>) + Send + 'static) {
         match self {
             #[cfg(test)]
-            Self::Memory(memory) => Ok(memory.page(after, limit)),
-            Self::Sqlite(sqlite) => sqlite.page(after, limit),
+            Self::Memory(memory) => read(Records::Memory(memory)),
+            Self::Sqlite(sqlite) => sqlite.aside(Box::new(read)),
         }
     }
 
@@ -273,13 +301,53 @@ impl Store {
             Self::Sqlite(sqlite) => sqlite.erase(subject),
         }
     }
+}
+
+/// What can be read of a journal, by whoever may look at it.
+#[derive(Clone, Copy)]
+pub(crate) enum Records<'a> {
+    #[cfg(test)]
+    Memory(&'a Memory),
+    Sqlite(&'a Journal),
+}
+
+impl Records<'_> {
+    /// Calls `each` for every record after `after`, in order.
+    pub(crate) fn replay(&self, after: Seq, each: &mut dyn FnMut(Stored)) -> Result<(), StoreError> {
+        match self {
+            #[cfg(test)]
+            Self::Memory(memory) => {
+                memory.replay(after, each);
+                Ok(())
+            }
+            Self::Sqlite(journal) => journal.replay(after, each),
+        }
+    }
+
+    /// All records of one subject, in order.
+    pub(crate) fn read(&self, subject: &str) -> Result<Vec<Stored>, StoreError> {
+        match self {
+            #[cfg(test)]
+            Self::Memory(memory) => Ok(memory.read(subject)),
+            Self::Sqlite(journal) => journal.read(subject),
+        }
+    }
+
+    /// The first records after `after`, at most `limit`, and fewer when they are large.
+    pub(crate) fn page(&self, after: Seq, limit: usize) -> Result<Vec<Stored>, StoreError> {
+        match self {
+            #[cfg(test)]
+            Self::Memory(memory) => Ok(memory.page(after, limit)),
+            Self::Sqlite(journal) => journal.page(after, limit),
+        }
+    }
 
     /// Walks the chain and finds a changed, removed or reordered record; with a `head` noted earlier also a cut tail.
     pub(crate) fn verify(&self, head: Option<&str>) -> Result<Verified, VerifyError> {
         match self {
             #[cfg(test)]
             Self::Memory(memory) => memory.verify(head),
-            Self::Sqlite(sqlite) => sqlite.verify(head),
+            Self::Sqlite(journal) => journal.verify(head),
         }
     }
 
@@ -288,7 +356,7 @@ impl Store {
         match self {
             #[cfg(test)]
             Self::Memory(memory) => Ok(memory.head()),
-            Self::Sqlite(sqlite) => sqlite.head(),
+            Self::Sqlite(journal) => journal.head(),
         }
     }
 }

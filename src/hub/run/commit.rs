@@ -87,8 +87,7 @@ impl HubLoop {
         if let Some(seq) = self.heads.get(subject) {
             return Ok(Some(seq));
         }
-        let stored = self.store.read(&subject.to_string()).map_err(journal)?;
-        Ok(stored.last().map(|record| record.seq))
+        self.store.last_of(&subject.to_string()).map_err(journal)
     }
 
     /// Writes the batch, and returns when it and all before it are safe and what they decided is done.

@@ -20,7 +20,8 @@ mod thread;
 mod version;
 mod write;
 
-pub(crate) use retention::{Retention, RetireError, retire};
+pub(super) use retention::retire;
+pub(crate) use retention::{Retention, RetireError, Retired};
 
 use std::fs::File;
 use std::io;
@@ -30,12 +31,12 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
-use super::{Append, Durability, OpenError, Refused, Safety, Seq, StoreError, Stored, Verified, VerifyError, Written};
+use super::{Append, Durability, OpenError, Records, Refused, Safety, Seq, StoreError, Written};
 use files::beside;
-pub(crate) use header::glance;
+pub(super) use header::glance;
 use index::Index;
 use known::Known;
-use thread::{Checkpointer, Syncer};
+use thread::{Aside, Checkpointer, Read, Syncer};
 use write::{Salts, Tail};
 
 /// Each part has a connection of its own, and they need no lock of ours: in write-ahead mode a reader sees all that was
@@ -45,12 +46,14 @@ pub(crate) struct Sqlite {
     /// When what is written has to outlive a power cut.
     syncer: Option<Syncer>,
     checkpointer: Checkpointer,
+    /// Reads for those who do not wait for them.
+    aside: Aside,
     /// Everything else, on the caller's thread.
     journal: Journal,
 }
 
 /// One connection to the file.
-struct Journal {
+pub(crate) struct Journal {
     connection: Connection,
     /// How long it waits for others who use the file.
     patience: Duration,
@@ -82,7 +85,8 @@ impl Sqlite {
             // Without a log SQLite syncs by itself, at each commit.
             Durability::Power | Durability::Process => None,
         };
-        Ok(Self { syncer, checkpointer, journal })
+        let aside = Aside::start(open()?).map_err(failed)?;
+        Ok(Self { syncer, checkpointer, aside, journal })
     }
 
     pub(super) fn write(&mut self, appends: &[Append]) -> Written {
@@ -103,28 +107,23 @@ impl Sqlite {
         self.syncer.as_ref().and_then(Syncer::failure)
     }
 
-    pub(super) fn replay(&self, after: Seq, each: &mut dyn FnMut(Stored)) -> Result<(), StoreError> {
-        self.journal.replay(after, each)
+    pub(super) fn journal(&self) -> &Journal {
+        &self.journal
     }
 
-    pub(super) fn read(&self, subject: &str) -> Result<Vec<Stored>, StoreError> {
-        self.journal.read(subject)
+    pub(super) fn aside(&self, read: Read) {
+        if let Err(read) = self.aside.take(read) {
+            // So many wait already that this one is not put off further.
+            read(Records::Sqlite(&self.journal));
+        }
     }
 
-    pub(super) fn page(&self, after: Seq, limit: usize) -> Result<Vec<Stored>, StoreError> {
-        self.journal.page(after, limit)
+    pub(super) fn last_of(&mut self, subject: &str) -> Result<Option<Seq>, StoreError> {
+        self.journal.last_of(subject)
     }
 
     pub(super) fn erase(&mut self, subject: &str) -> Result<usize, StoreError> {
         self.journal.erase(subject)
-    }
-
-    pub(super) fn verify(&self, head: Option<&str>) -> Result<Verified, VerifyError> {
-        self.journal.verify(head)
-    }
-
-    pub(super) fn head(&self) -> Result<String, StoreError> {
-        self.journal.head()
     }
 }
 

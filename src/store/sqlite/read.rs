@@ -99,7 +99,7 @@ impl Journal {
         Reader { connection: &self.connection, index: &self.index }
     }
 
-    pub(super) fn replay(&self, after: Seq, each: &mut dyn FnMut(Stored)) -> Result<(), StoreError> {
+    pub(in crate::store) fn replay(&self, after: Seq, each: &mut dyn FnMut(Stored)) -> Result<(), StoreError> {
         let all = |record: RowRecord<'_>| {
             each(record.stored());
             ControlFlow::Continue(())
@@ -107,7 +107,7 @@ impl Journal {
         self.reader().each(after, all).map_err(StoreError::doing("replaying the journal"))
     }
 
-    pub(super) fn page(&self, after: Seq, limit: usize) -> Result<Vec<Stored>, StoreError> {
+    pub(in crate::store) fn page(&self, after: Seq, limit: usize) -> Result<Vec<Stored>, StoreError> {
         let (mut page, mut bytes) = (Vec::new(), 0);
         let fill = |record: RowRecord<'_>| {
             if page.len() == limit || bytes >= LARGE_PAGE {
@@ -122,19 +122,19 @@ impl Journal {
         Ok(page)
     }
 
-    pub(super) fn read(&self, subject: &str) -> Result<Vec<Stored>, StoreError> {
+    pub(in crate::store) fn read(&self, subject: &str) -> Result<Vec<Stored>, StoreError> {
         let reader = self.reader();
         let read = |seq| reader.record(seq, |_, record| record.stored()).transpose();
         let all = reader.seqs_of(subject).and_then(|seqs| seqs.into_iter().filter_map(read).collect());
         all.map_err(StoreError::doing("reading a subject of the journal"))
     }
 
-    pub(super) fn head(&self) -> Result<String, StoreError> {
+    pub(in crate::store) fn head(&self) -> Result<String, StoreError> {
         let tail = Tail::look_up(&self.connection).map_err(StoreError::doing("reading the journal's head"))?;
         Ok(chain::to_hex(&tail.chain))
     }
 
-    pub(super) fn verify(&self, head: Option<&str>) -> Result<Verified, VerifyError> {
+    pub(in crate::store) fn verify(&self, head: Option<&str>) -> Result<Verified, VerifyError> {
         let mut walk = Walk::towards(head)?;
         let retired = self.retired().map_err(StoreError::doing("reading what was erased by age"))?;
         walk.retired = Some((retired, youngest_retired()));

@@ -37,7 +37,7 @@ pub(crate) struct Retired {
 }
 
 /// Erases what is not to be kept, with a connection of its own: the gate goes on meanwhile.
-pub(crate) fn retire(path: &Path, retention: Retention) -> Result<Retired, RetireError> {
+pub(in crate::store) fn retire(path: &Path, retention: Retention) -> Result<Retired, RetireError> {
     let mut journal = Journal::open(path, Durability::Process)?;
     let erased = journal.retire(retention).map_err(StoreError::doing("erasing old payloads"))?;
     let until = journal.retired_until().map_err(StoreError::doing("looking at what was erased"))?;
@@ -157,8 +157,8 @@ mod tests {
 
     fn kept(path: &Path) -> Vec<u64> {
         let store = Store::sqlite(path, Durability::Process).unwrap();
-        store.verify(None).expect("the chain holds");
-        let records = store.page(Seq(0), 10_000).unwrap();
+        store.records().verify(None).expect("the chain holds");
+        let records = store.records().page(Seq(0), 10_000).unwrap();
         records
             .into_iter()
             .filter(|stored| matches!(stored.payload, Payload::Kept(_)))

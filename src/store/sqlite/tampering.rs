@@ -78,12 +78,12 @@ async fn verify_after(tamper: impl FnOnce(&Path)) -> (Result<Verified, VerifyErr
         ])
         .await;
     assert_eq!(answers, [2, 3, 4, 5].map(|seq| Ok(Seq(seq))));
-    let head = store.head().unwrap();
+    let head = store.records().head().unwrap();
     drop(store);
 
     tamper(&path);
     let store = Store::sqlite(&path, Durability::Process).unwrap();
-    (store.verify(None), store.verify(Some(&head)))
+    (store.records().verify(None), store.records().verify(Some(&head)))
 }
 
 fn run(sql: &str) -> impl FnOnce(&Path) {
@@ -168,7 +168,7 @@ async fn an_erased_payload_is_told_unless_it_has_had_its_time() {
     drop(store);
     change(&path, &|records| records[0].payload = None);
     run(retired)(&path);
-    assert_eq!(told(Store::sqlite(&path, Durability::Process).unwrap().verify(None)).len(), 1);
+    assert_eq!(told(Store::sqlite(&path, Durability::Process).unwrap().records().verify(None)).len(), 1);
 }
 
 #[tokio::test]

@@ -1,16 +1,16 @@
-//! The two threads that wait for the disk, so that their caller can do something else meanwhile.
+//! The threads that wait for the disk, so that their caller can do something else meanwhile.
 
 use std::fs::File;
 use std::io;
 use std::iter;
-use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use tokio::sync::oneshot;
 
 use super::Journal;
-use crate::store::Safety;
+use crate::store::{Records, Safety};
 
 /// Makes safe what was written to the write-ahead log: one sync for all that was written before it.
 pub(super) struct Syncer {
@@ -106,6 +106,29 @@ impl Checkpointer {
             // No room means that the thread is awake and has been told to stay so.
             wakes.try_send(()).ok();
         }
+    }
+}
+
+/// Something to be read.
+pub(super) type Read = Box<dyn FnOnce(Records<'_>) + Send>;
+
+/// Reads with a connection of its own, one after the other.
+pub(super) struct Aside(Worker<Read>);
+
+impl Aside {
+    const MOST_WAITING: usize = 64;
+
+    pub(super) fn start(journal: Journal) -> io::Result<Self> {
+        let read = move |reads: Receiver<Read>| reads.into_iter().for_each(|read| read(Records::Sqlite(&journal)));
+        Worker::start("read", Self::MOST_WAITING, read).map(Self)
+    }
+
+    /// Gives it back when there is no room, or nobody to read.
+    pub(super) fn take(&self, read: Read) -> Result<(), Read> {
+        let Some(reads) = &self.0.jobs else { return Err(read) };
+        reads.try_send(read).map_err(|refused| match refused {
+            TrySendError::Full(read) | TrySendError::Disconnected(read) => read,
+        })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Appending: what is written together becomes one row, and is committed in one transaction.
 
-use std::ops::Deref;
+use std::ops::{ControlFlow, Deref};
 
 use rusqlite::Connection;
 use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_ROWID};
@@ -20,6 +20,18 @@ const LAST_ROW: &str = "SELECT first_seq, bytes FROM batch ORDER BY first_seq DE
 pub(super) const INSERT: &str = "INSERT INTO batch (first_seq, count, bytes) VALUES (?1, ?2, ?3)";
 
 impl Journal {
+    /// The last record of a subject, as far as this connection can see without a transaction.
+    pub(super) fn last_of(&mut self, subject: &str) -> Result<Option<Seq>, StoreError> {
+        if self.tail.is_none() {
+            // What is noted may be of a transaction that was taken back.
+            let last = self.reader().last_of(subject);
+            return last.map_err(StoreError::doing("looking for the last record of a subject"));
+        }
+        let reader = Reader { connection: &self.connection, index: &self.index };
+        let last = self.known.look_up(&reader, subject);
+        last.map_err(StoreError::doing("looking for the last record of a subject"))
+    }
+
     pub(super) fn append(&mut self, appends: &[Append]) -> Vec<Result<Seq, Refused>> {
         self.append_all(appends).unwrap_or_else(|error| {
             // Everything was taken back, also what others in the batch had a conflict with: all have failed.
@@ -39,11 +51,15 @@ impl Journal {
     }
 
     fn transact(&mut self, appends: &[Append], tail: Option<Tail>) -> rusqlite::Result<Vec<Result<Seq, Refused>>> {
-        if tail.is_none() {
-            self.known.forget();
-        }
         let transaction = Transaction::begin(&self.connection)?;
-        let tail = tail.map_or_else(|| Tail::look_up(&transaction), Ok)?;
+        let tail = match tail {
+            Some(tail) => tail,
+            None => {
+                let tail = Tail::look_up(&transaction)?;
+                self.known.forget(tail.last);
+                tail
+            }
+        };
         form::begin(&mut self.row, &self.writer);
         let mut batch = Batch {
             reader: Reader { connection: &transaction, index: &self.index },
@@ -60,6 +76,33 @@ impl Journal {
         transaction.commit()?;
         self.tail = Some(tail);
         Ok(answers)
+    }
+}
+
+impl Known {
+    /// The last record of a subject, exactly. What had to be gone through for it need not be again.
+    fn look_up(&mut self, reader: &Reader<'_>, subject: &str) -> rusqlite::Result<Option<Seq>> {
+        if let Some(last) = self.last(self.key(subject)) {
+            let is_its_own = reader.record(last, |_, record| record.skeleton.subject == subject.as_bytes())?;
+            return if is_its_own == Some(true) { Ok(Some(last)) } else { reader.last_of(subject) };
+        }
+        let (mut indexed, upto) = reader.index.look_up(reader, subject);
+        let (mut last, mut older) = (indexed.pop(), vec![]);
+        if upto >= self.after() {
+            return Ok(last);
+        }
+        reader.each(upto, |record| {
+            if record.seq > self.after() {
+                return ControlFlow::Break(());
+            }
+            if record.skeleton.subject == subject.as_bytes() {
+                last = Some(record.seq);
+            }
+            older.push((self.key(record.skeleton.subject), record.seq));
+            ControlFlow::Continue(())
+        })?;
+        self.note_older(upto, &older);
+        Ok(last)
     }
 }
 
@@ -166,8 +209,11 @@ impl Batch<'_> {
         let known = self.known.last(key);
         let is_right = known.is_some() && known == append.after || known.is_none() && append.fresh;
         if !is_right {
-            // What is known goes by a hash, and not for ever; this is exact.
-            let last = self.last_of(&append.subject, known)?;
+            let last = match known.filter(|seq| *seq >= self.first) {
+                // Written in this very transaction, so that no reader finds it in a row yet.
+                Some(seq) => Some(seq),
+                None => self.known.look_up(&self.reader, &append.subject)?,
+            };
             if last != append.after {
                 return Ok(Err(Refused::Conflict { last }));
             }
@@ -179,14 +225,6 @@ impl Batch<'_> {
         }
         self.known.note(key, after);
         Ok(Ok(after))
-    }
-
-    fn last_of(&self, subject: &str, known: Option<Seq>) -> rusqlite::Result<Option<Seq>> {
-        // Written in this very transaction, so that no reader finds it in a row yet.
-        if let Some(seq) = known.filter(|seq| *seq >= self.first) {
-            return Ok(Some(seq));
-        }
-        self.reader.last_of(subject)
     }
 
     fn put(&mut self, subject: &str, after: Seq, entry: &Entry) -> rusqlite::Result<()> {

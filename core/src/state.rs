@@ -216,6 +216,11 @@ impl State {
         self.queues.keys().flat_map(|session| self.waiting(*session, 0))
     }
 
+    /// How many events have arrived so far. The last has this number.
+    pub fn arrivals(&self) -> u64 {
+        self.arrivals
+    }
+
     /// How many events, and how many bytes of text, wait for a session or for one to come.
     pub fn waiting_size(&self, session: Option<SessionId>) -> (usize, usize) {
         self.queues.get(&session).map_or((0, 0), |queue| (queue.events.len(), queue.bytes))

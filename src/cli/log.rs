@@ -14,7 +14,7 @@ use super::inside::{InsideAnAgent, refused};
 use super::{lock, log_at, paths, say};
 use crate::failure::Failure;
 use crate::gate::inspect::verified;
-use crate::store::{Durability, Store, VerifyError};
+use crate::store::{Store, StoreConfig, VerifyError};
 use read::LogReader;
 
 /// Read the log of everything that happened
@@ -91,7 +91,7 @@ impl Log {
             Some(LogCommand::Export) => {
                 LogReader::new(Read { json: true, ..Read::default() }, |line| line).read().await?;
             }
-            Some(LogCommand::Head) => say(&format!("{}\n", journal()?.head()?)),
+            Some(LogCommand::Head) => say(&format!("{}\n", journal()?.records().head()?)),
             Some(LogCommand::Verify { head, json }) => return verify(head.as_deref(), json),
             Some(LogCommand::Redact { subject }) => {
                 let body = serde_json::json!({"subject": subject});
@@ -116,12 +116,12 @@ fn journal() -> anyhow::Result<Store> {
         let what = format!("the gate that runs is portcullis {}, this is {}", holder.version, super::VERSION);
         return Err(Failure::new(what, "use the same version, or stop the gate first").into());
     }
-    Ok(Store::sqlite(&paths.journal, Durability::Process).map_err(Failure::from)?)
+    Ok(StoreConfig::at(paths.journal).open().map_err(Failure::from)?)
 }
 
 fn verify(head: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
     let store = journal()?;
-    match verified(&store, head) {
+    match verified(store.records(), head) {
         Ok(verified) if json => {
             let told = serde_json::json!({"ok": true, "records": verified.records, "head": verified.head});
             say(&format!("{told}\n"));

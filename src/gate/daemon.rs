@@ -27,7 +27,7 @@ use crate::files::FileStore;
 use crate::fixed;
 use crate::hub::{self, Hub, HubLimits, Streams, link};
 use crate::push::{PushKey, PushService};
-use crate::store::{self, Retention, Store};
+use crate::store::{self, Retention, StoreConfig};
 
 /// How a gate is started.
 #[derive(Clone)]
@@ -114,7 +114,9 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         Durability::Process => store::Durability::Process,
         Durability::Power => store::Durability::Power,
     };
-    let store = Store::sqlite(&paths.journal, durability)
+    let journal = StoreConfig { path: paths.journal.clone(), durability };
+    let store = journal
+        .open()
         .map_err(Failure::from)
         .with_context(|| format!("opening the journal {}", paths.journal.display()))?;
     let stop = CancellationToken::new();
@@ -339,7 +341,7 @@ async fn forget_old_payloads(paths: Paths, config: Config, stop: CancellationTok
         };
         let (journal, files) = (paths.journal.clone(), FileStore::new(&paths.state_dir));
         let retiring = move || {
-            let retired = store::retire(&journal, retention)?;
+            let retired = StoreConfig::at(journal).retire(retention)?;
             // Files go with their texts, also with those that went because all were too large together.
             let than = retention.not_before.max(retired.until.saturating_add(1));
             files.forget_older(std::time::UNIX_EPOCH + Duration::from_millis(than));

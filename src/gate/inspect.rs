@@ -14,7 +14,7 @@ use crate::config::{Config, Paths};
 use crate::doors::http::Inspector;
 use crate::hub::read_record;
 use crate::rules::{Rules, rule_views};
-use crate::store::{Durability, ErasedPayload, Seq, Store, Verified, VerifyError};
+use crate::store::{ErasedPayload, Records, Seq, StoreConfig, Verified, VerifyError};
 
 pub(super) fn inspector(paths: &Paths, config: &Config) -> Inspector {
     let (for_list, for_check, journal) = (paths.clone(), paths.clone(), paths.journal.clone());
@@ -79,8 +79,8 @@ fn check(paths: &Paths, new: &NewCheck) -> Result<RulingView, Fault> {
 
 fn chain(journal: &Path) -> Result<ChainView, Fault> {
     let failed = |error: &dyn std::fmt::Display| Fault::new(Kind::Internal, format!("reading the journal: {error}"));
-    let store = Store::sqlite(journal, Durability::Process).map_err(|error| failed(&error))?;
-    match verified(&store, None) {
+    let store = StoreConfig::at(journal).open().map_err(|error| failed(&error))?;
+    match verified(store.records(), None) {
         Ok(Verified { records, head, .. }) => {
             Ok(ChainView { ok: true, records: Some(records), head: Some(head), seq: None, what: None })
         }
@@ -92,21 +92,21 @@ fn chain(journal: &Path) -> Result<ChainView, Fault> {
 }
 
 /// Walks the chain; a text that was erased must have a record that says so.
-pub(crate) fn verified(store: &Store, head: Option<&str>) -> Result<Verified, VerifyError> {
-    let verified = store.verify(head)?;
-    match unexplained(store, &verified.erased)? {
+pub(crate) fn verified(records: Records<'_>, head: Option<&str>) -> Result<Verified, VerifyError> {
+    let verified = records.verify(head)?;
+    match unexplained(records, &verified.erased)? {
         Some(seq) => Err(VerifyError::Broken { seq, what: "its text was erased, and no record says by whom" }),
         None => Ok(verified),
     }
 }
 
 /// The first text that was erased although nobody has recorded it.
-fn unexplained(store: &Store, erased: &[ErasedPayload]) -> Result<Option<Seq>, VerifyError> {
+fn unexplained(records: Records<'_>, erased: &[ErasedPayload]) -> Result<Option<Seq>, VerifyError> {
     if erased.is_empty() {
         return Ok(None);
     }
     let mut redacted = HashSet::new();
-    store.replay(Seq(0), &mut |stored| {
+    records.replay(Seq(0), &mut |stored| {
         if let Ok(Record::Redacted { what, .. }) = read_record(&stored) {
             redacted.insert(what);
         }

@@ -4,7 +4,7 @@ use portcullis_core::{Effect, Input, Moment, Record, SessionId, Subject};
 
 use super::outlets::Outlet;
 use super::{ReplySender, Trouble, is_plain_chat};
-use crate::store::{Append, Entry, Seq};
+use crate::store::{Append, Entry, Refused, Safety, Seq};
 
 /// More than this is never written at once, so that nobody waits long for the first answer.
 const LARGEST: usize = 512;
@@ -35,12 +35,29 @@ impl Pending {
         if self.input.as_ref().is_some_and(is_plain_chat) { self.input.take() } else { self.input.clone() }
     }
 
+    /// Whether it may be decided while something before it is not yet safe: what is done about that must not show this.
+    /// Plain chat makes a subject of its own, and an event is held back until it is safe; that events were written to an
+    /// agent tells nobody anything before it is done.
+    pub(super) fn may_run_ahead(&self) -> bool {
+        self.input.as_ref().is_some_and(|input| is_plain_chat(input) || matches!(input, Input::Wrote { .. }))
+    }
+
     pub(super) fn fail(self, trouble: Trouble) {
         if let Some(reply) = self.reply {
             // Whoever asked may be gone.
             drop(reply.send(Err(trouble)));
         }
     }
+}
+
+/// A batch that is written, and not yet known to be safe.
+pub(super) struct WrittenBatch {
+    pub(super) pending: Vec<Pending>,
+    /// Of each append.
+    pub(super) results: Vec<Result<Seq, Refused>>,
+    pub(super) safety: Safety,
+    /// How many events had arrived by then.
+    pub(super) arrivals: u64,
 }
 
 #[derive(Default)]
@@ -79,7 +96,9 @@ impl Batch {
                 Ok(Entry { at: at.0, body: stored.body, payload: stored.payload })
             })
             .collect::<serde_json::Result<Vec<Entry>>>()?;
-        self.appends.push(Append { subject: subject.to_string(), after, entries });
+        // The id of an event is drawn where it comes in; only with a key may it come a second time.
+        let fresh = matches!(records.first(), Some(Record::Received { event, .. }) if event.idempotency_key.is_none());
+        self.appends.push(Append { subject: subject.to_string(), after, fresh, entries });
         self.subjects.push(subject);
         Ok(self.appends.len() - 1)
     }

@@ -56,7 +56,7 @@ impl Outlet {
     fn pump(&mut self, pumping: &Pumping<'_>, session: SessionId) -> Result<Option<Moment>, Gone> {
         let (mut next, mut held_back): (u64, Option<(u64, Moment)>) = (self.next, None);
         for held in pumping.state.waiting(Some(session), self.next) {
-            if !self.has_space() {
+            if !self.has_space() || held.arrival > pumping.safe {
                 break;
             }
             if !self.sent.contains_key(&held.event.id) {
@@ -86,8 +86,9 @@ impl Outlet {
     /// One noisy sender's events in one, as many as have come.
     fn send_together(&mut self, pumping: &Pumping<'_>, session: SessionId, first: &TrackedEvent) -> Result<(), Gone> {
         let waiting = pumping.state.waiting(Some(session), first.arrival);
+        let safe = waiting.take_while(|held| held.arrival <= pumping.safe);
         let same =
-            waiting.filter(|held| held.event.sender == first.event.sender && !self.sent.contains_key(&held.event.id));
+            safe.filter(|held| held.event.sender == first.event.sender && !self.sent.contains_key(&held.event.id));
         let group: Vec<TrackedEvent> = same.take(TOGETHER).map(|held| whole(held, pumping.store)).collect();
         let [only] = group.as_slice() else {
             let mut together = group[0].clone();
@@ -110,6 +111,8 @@ pub(super) struct Pumping<'a> {
     pub(super) state: &'a State,
     pub(super) store: &'a Store,
     pub(super) coalesce: &'a HashMap<String, u64>,
+    /// What arrived after this is not yet safe in the journal.
+    pub(super) safe: u64,
     pub(super) now: Moment,
 }
 
@@ -117,7 +120,7 @@ pub(super) struct Pumping<'a> {
 fn whole(held: &TrackedEvent, store: &Store) -> TrackedEvent {
     let mut held = held.clone();
     if held.event.text == Text::Away {
-        match read_event(store, held.event.id) {
+        match read_event(store.records(), held.event.id) {
             Ok(Some(event)) => held.event = event,
             Ok(None) | Err(_) => Arc::make_mut(&mut held.event).text = Text::Erased,
         }

@@ -3,12 +3,14 @@
 //! Decisions of one batch build on each other, so each is applied to the loop's own state before the batch is written.
 //! Nobody sees that state until the journal has the batch; if the journal refuses, the state is thrown away and read
 //! anew. So what others see never runs ahead of the journal.
+//!
+//! While the disk makes a batch safe the loop decides and writes the next ones, as far as they may run ahead.
 
 mod commit;
 mod perform;
 mod replay;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -19,7 +21,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::batch::{Batch, Pending};
+use super::batch::{Batch, Pending, WrittenBatch};
 use super::heads::Heads;
 use super::outlets::{Outlets, Pumping};
 use super::rate::Rates;
@@ -27,6 +29,7 @@ use super::roster::Roster;
 use super::watchers::Watchers;
 use super::{Hub, HubCommand, HubLimits, Trouble, Usage, now};
 use crate::store::Store;
+use commit::reached;
 pub(super) use replay::read_event;
 pub(crate) use replay::read_record;
 
@@ -65,6 +68,8 @@ pub(crate) async fn start(
         outlets: Outlets::default(),
         watchers: Watchers::new(limits.watcher),
         batch: Batch::default(),
+        written: VecDeque::new(),
+        safe: 0,
         queued_bytes,
         tell_roster,
         outgoing,
@@ -76,6 +81,7 @@ pub(crate) async fn start(
         is_refusing: false,
     };
     hub_loop.reload().context("reading the journal")?;
+    hub_loop.safe = hub_loop.state.arrivals();
     let (reply, opened) = oneshot::channel();
     hub_loop.take(Pending::new(Input::Started { version: version.to_owned() }, Some(reply))).await;
     hub_loop.commit().await;
@@ -92,6 +98,10 @@ struct HubLoop {
     outlets: Outlets,
     watchers: Watchers,
     batch: Batch,
+    /// Oldest first. What they decided is done as each becomes safe.
+    written: VecDeque<WrittenBatch>,
+    /// How many events had arrived when the last batch became safe.
+    safe: u64,
     queued_bytes: Arc<AtomicUsize>,
     tell_roster: watch::Sender<Arc<Roster>>,
     outgoing: Arc<watch::Sender<()>>,
@@ -124,6 +134,10 @@ impl HubLoop {
             let command = tokio::select! {
                 biased;
                 () = &mut stopped => break,
+                safe = reached(&mut self.written) => {
+                    self.finish(safe).await;
+                    continue;
+                }
                 command = reserved.recv() => command,
                 command = events.recv() => command,
                 () = &mut timer => {
@@ -141,7 +155,7 @@ impl HubLoop {
             {
                 self.handle(command).await;
             }
-            self.commit().await;
+            self.write().await;
             self.pump();
         }
         // What was taken in before the stop is still written; what comes now is told that we are stopping.
@@ -154,13 +168,16 @@ impl HubLoop {
     }
 
     fn pump(&mut self) {
+        if self.broken.is_some() {
+            return;
+        }
         let now = now();
         if self.held_until.is_some_and(|due| due <= now) {
             self.held_until = None;
             self.outlets.look_again();
         }
-        let Self { state, store, coalesce, .. } = self;
-        let due = self.outlets.pump(&Pumping { state, store, coalesce, now });
+        let Self { state, store, coalesce, safe, .. } = self;
+        let due = self.outlets.pump(&Pumping { state, store, coalesce, safe: *safe, now });
         self.held_until = self.held_until.into_iter().chain(due).min();
     }
 
@@ -217,15 +234,16 @@ impl HubLoop {
             }
             HubCommand::Read(event, reply) => {
                 self.commit().await;
-                drop(reply.send(read_event(&self.store, event)));
+                self.store.aside(move |records| drop(reply.send(read_event(records, event))));
             }
             HubCommand::Page(after, limit, reply) => {
                 self.commit().await;
-                drop(reply.send(self.store.page(after, limit).map_err(journal)));
+                self.store.aside(move |records| drop(reply.send(records.page(after, limit).map_err(journal))));
             }
             HubCommand::Story(subject, reply) => {
                 self.commit().await;
-                drop(reply.send(self.store.read(&subject.to_string()).map_err(journal)));
+                let subject = subject.to_string();
+                self.store.aside(move |records| drop(reply.send(records.read(&subject).map_err(journal))));
             }
             HubCommand::Erase(subject, reply) => {
                 self.commit().await;

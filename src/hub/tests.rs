@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::outlets::ToSession;
 use super::*;
-use crate::store::{Durability, Refused, Store};
+use crate::store::{Durability, Refused, Store, Syncs};
 
 fn limits() -> HubLimits {
     HubLimits {
@@ -338,4 +338,77 @@ async fn a_journal_that_refused_a_record_cannot_be_written_until_it_takes_one() 
     *refusal.lock().unwrap() = None;
     hub.submit(input).await.unwrap();
     assert!(link::may_record(&hub).await);
+}
+
+/// Whoever waits to be safe next.
+async fn next_sync(syncs: &Syncs) -> oneshot::Sender<Result<(), String>> {
+    loop {
+        if let Ok(waits) = syncs.try_recv() {
+            return waits;
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Lets everybody do what they can do.
+async fn rest() {
+    for _ in 0..100 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn events_are_written_while_the_disk_works_and_nothing_is_done_about_them_before_they_are_safe() {
+    let (store, syncs) = Store::memory_syncing();
+    let starting = tokio::spawn(hub_on(store));
+    next_sync(&syncs).await.send(Ok(())).unwrap();
+    let (hub, ..) = starting.await.unwrap();
+    let (attaching, session) = (hub.clone(), mint(SessionId::new));
+    let attaching = tokio::spawn(async move { Process::attach(&attaching, session).await });
+    next_sync(&syncs).await.send(Ok(())).unwrap();
+    let mut process = attaching.await.unwrap();
+    let say = |text: &'static str| {
+        let hub = hub.clone();
+        tokio::spawn(async move { hub.submit(said(text)).await })
+    };
+
+    let first = say("one");
+    let first_sync = next_sync(&syncs).await;
+    let second = say("two");
+    let second_sync = next_sync(&syncs).await;
+    rest().await;
+    assert!(!first.is_finished() && !second.is_finished(), "nobody is answered");
+    assert!(process.outgoing.try_recv().is_err(), "nothing is sent");
+
+    first_sync.send(Ok(())).unwrap();
+    assert!(matches!(first.await.unwrap(), Ok(Answer::Accepted { .. })));
+    assert_eq!(process.next_event().await.1, "one");
+    let looking = hub.clone();
+    let looking = tokio::spawn(async move { looking.look(|state| state.waiting_total()).await });
+    rest().await;
+    assert!(process.outgoing.try_recv().is_err(), "the second is not safe yet");
+    assert!(!second.is_finished() && !looking.is_finished(), "and nobody sees it");
+
+    second_sync.send(Ok(())).unwrap();
+    assert!(matches!(second.await.unwrap(), Ok(Answer::Accepted { .. })));
+    assert_eq!(looking.await.unwrap(), Ok(2));
+    assert_eq!(process.next_event().await.1, "two");
+
+    // What others are shown is decided only on what is safe.
+    let third = say("three");
+    let third_sync = next_sync(&syncs).await;
+    let (asking, (_, input)) = (hub.clone(), asked(session));
+    let asking = tokio::spawn(async move { asking.submit(input).await });
+    rest().await;
+    assert!(syncs.try_recv().is_err(), "the prompt is not written yet");
+    third_sync.send(Ok(())).unwrap();
+    next_sync(&syncs).await.send(Ok(())).unwrap();
+    third.await.unwrap().unwrap();
+    asking.await.unwrap().unwrap();
+
+    let refused = [say("four"), say("five")];
+    next_sync(&syncs).await.send(Err("the disk is gone".to_owned())).unwrap();
+    for refused in refused {
+        assert_eq!(refused.await.unwrap(), Err(Trouble::Journal("the disk is gone".to_owned())));
+    }
 }

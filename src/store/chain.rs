@@ -16,6 +16,7 @@ pub(super) const GENESIS: Hash = [0; 32];
 
 /// Everything of a record that must not change and is known before it is written. The sequence is not: a shared
 /// journal gives it out on arrival. `after` and the order of the chain stand for it.
+#[derive(Clone, Copy)]
 pub(super) struct Skeleton<'a> {
     pub(super) writer: &'a [u8],
     pub(super) subject: &'a [u8],

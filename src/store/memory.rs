@@ -4,7 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use super::chain::{self, Found, GENESIS, Hash, Salt, Skeleton, Walk};
-use super::{Append, Entry, Payload, Refused, Seq, StoreError, Stored, Verified, VerifyError};
+use super::{Append, Entry, Payload, Refused, Safety, Seq, StoreError, Stored, Verified, VerifyError, Written};
+
+/// Whoever waits for what was written to be safe, in the order of the writing.
+pub(crate) type Syncs = std::sync::mpsc::Receiver<tokio::sync::oneshot::Sender<Result<(), String>>>;
 
 /// There is only one writer, and nobody it could be mistaken for.
 const WRITER: &[u8] = b"memory";
@@ -17,6 +20,8 @@ pub(crate) struct Memory {
     subjects: HashMap<String, Vec<usize>>,
     /// What every append is refused with, while a test wants that.
     pub(super) refusal: Arc<Mutex<Option<Refused>>>,
+    /// Tells a test who waits to be safe.
+    syncs: Option<std::sync::mpsc::Sender<tokio::sync::oneshot::Sender<Result<(), String>>>>,
 }
 
 struct Record {
@@ -31,8 +36,17 @@ struct Record {
 }
 
 impl Memory {
-    pub(super) fn append(&mut self, appends: Vec<Append>) -> Vec<Result<Seq, Refused>> {
-        appends.into_iter().map(|append| self.append_one(append)).collect()
+    pub(super) fn syncing() -> (Self, Syncs) {
+        let (sender, syncs) = std::sync::mpsc::channel();
+        (Self { syncs: Some(sender), ..Self::default() }, syncs)
+    }
+
+    pub(super) fn write(&mut self, appends: Vec<Append>) -> Written {
+        let answers = appends.into_iter().map(|append| self.append_one(append)).collect();
+        let Some(syncs) = &self.syncs else { return Written { answers, safety: Safety::Now } };
+        let (tell, told) = tokio::sync::oneshot::channel();
+        syncs.send(tell).ok();
+        Written { answers, safety: Safety::Later(told) }
     }
 
     fn append_one(&mut self, append: Append) -> Result<Seq, Refused> {

@@ -10,16 +10,20 @@ mod sqlite;
 #[cfg(test)]
 mod story;
 
-use std::path::Path;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
+
+use tokio::sync::oneshot;
 
 pub(crate) use error::{OpenError, StoreError, VerifyError};
 #[cfg(test)]
-pub(crate) use memory::Memory;
-pub(crate) use sqlite::{Retention, RetireError, Sqlite, glance, retire};
+pub(crate) use memory::{Memory, Syncs};
+use sqlite::{Journal, Sqlite};
+pub(crate) use sqlite::{Retention, RetireError, Retired};
 
 /// Global position of a record. 1 is the first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Seq(pub(crate) u64);
 
 /// One record to be kept.
@@ -39,6 +43,9 @@ pub(crate) struct Append {
     pub(crate) subject: String,
     /// Sequence of the subject's last record. `None`: the subject must be new.
     pub(crate) after: Option<Seq>,
+    /// The subject's id was drawn at random for this append, so that nobody can have written of it. A store may take that
+    /// at its word: to look for it each time would cost more than the append.
+    pub(crate) fresh: bool,
     pub(crate) entries: Vec<Entry>,
 }
 
@@ -92,13 +99,71 @@ impl Refused {
     }
 }
 
-/// What an append outlives once it has returned.
+/// What was taken, and when it is safe.
+pub(crate) struct Written {
+    /// In the order of the appends, each with the sequence of its last entry.
+    pub(crate) answers: Vec<Result<Seq, Refused>>,
+    pub(crate) safety: Safety,
+}
+
+/// When something that was written outlives what it is meant to outlive.
+pub(crate) enum Safety {
+    Now,
+    Later(oneshot::Receiver<Result<(), String>>),
+}
+
+impl Safety {
+    /// Waits for it. Who stops waiting may ask again; who was told may not.
+    pub(crate) async fn reached(&mut self) -> Result<(), String> {
+        match self {
+            Self::Now => Ok(()),
+            Self::Later(told) => {
+                told.await.unwrap_or_else(|_| Err("the journal's thread for syncs has ended".to_owned()))
+            }
+        }
+    }
+
+    pub(crate) fn is_now(&self) -> bool {
+        matches!(self, Self::Now)
+    }
+}
+
+/// What an append outlives once it is safe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// The death of the process. Written on the caller's thread.
+    /// The death of the process.
     Process,
-    /// A power failure. Written and synced on a thread of its own.
+    /// A power failure. Synced on a thread of its own.
     Power,
+}
+
+/// Which journal: all that is needed to open it, and to look after it beside the one who has it open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoreConfig {
+    pub(crate) path: PathBuf,
+    pub(crate) durability: Durability,
+}
+
+impl StoreConfig {
+    /// For whoever only reads, and for tests.
+    pub(crate) fn at(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into(), durability: Durability::Process }
+    }
+
+    /// Opens the journal, or starts a new one; the folder must exist.
+    pub(crate) fn open(&self) -> Result<Store, OpenError> {
+        Sqlite::open(&self.path, self.durability).map(|sqlite| Store::Sqlite(Box::new(sqlite)))
+    }
+
+    /// Looks at it from outside: opens nothing, locks nothing and changes nothing.
+    pub(crate) fn glance(&self) -> io::Result<Glance> {
+        sqlite::glance(&self.path)
+    }
+
+    /// Erases what is not to be kept. The gate goes on meanwhile.
+    pub(crate) fn retire(&self, retention: Retention) -> Result<Retired, RetireError> {
+        sqlite::retire(&self.path, retention)
+    }
 }
 
 /// What a file looks like from outside.
@@ -154,51 +219,74 @@ impl Store {
         Self::Memory(memory)
     }
 
-    /// Opens the journal at `path`, or starts a new one there; the folder must exist.
-    pub(crate) fn sqlite(path: &Path, durability: Durability) -> Result<Self, OpenError> {
-        Sqlite::open(path, durability).map(|sqlite| Self::Sqlite(Box::new(sqlite)))
+    /// The same, and what is written is safe when the test says so.
+    #[cfg(test)]
+    pub(crate) fn memory_syncing() -> (Self, Syncs) {
+        let (memory, syncs) = Memory::syncing();
+        (Self::Memory(memory), syncs)
     }
 
-    /// Appends each batch after the sequence it names, or says that someone was faster. Returns only when the rest is
-    /// safe. One conflict does not fail the others; one failure fails them all.
+    #[cfg(test)]
+    pub(crate) fn sqlite(path: &std::path::Path, durability: Durability) -> Result<Self, OpenError> {
+        StoreConfig { path: path.to_owned(), durability }.open()
+    }
+
+    /// Appends each batch after the sequence it names, or says that someone was faster. One conflict does not fail the
+    /// others; one failure fails them all.
     ///
-    /// Answers come in the order of `appends`, each with the sequence of its last entry. A caller that stops waiting
-    /// does not take the batch back: it may be written all the same.
+    /// Nothing may be done that rests on it before it is safe. What is written is safe in the order of the writing, and
+    /// when one cannot be made safe nothing after it is taken.
+    pub(crate) fn write(&mut self, appends: Vec<Append>) -> Written {
+        match self {
+            #[cfg(test)]
+            Self::Memory(memory) => memory.write(appends),
+            Self::Sqlite(sqlite) => sqlite.write(&appends),
+        }
+    }
+
+    /// Why nothing more is taken: what was written could not be made safe.
+    pub(crate) fn failure(&self) -> Option<&str> {
+        match self {
+            #[cfg(test)]
+            Self::Memory(_) => None,
+            Self::Sqlite(sqlite) => sqlite.failure(),
+        }
+    }
+
+    /// The same as `write`, and returns when it is safe.
+    #[cfg(test)]
     pub(crate) async fn append(&mut self, appends: Vec<Append>) -> Vec<Result<Seq, Refused>> {
-        match self {
-            #[cfg(test)]
-            Self::Memory(memory) => memory.append(appends),
-            Self::Sqlite(sqlite) => sqlite.append(appends).await,
+        let Written { answers, mut safety } = self.write(appends);
+        match safety.reached().await {
+            Ok(()) => answers,
+            Err(why) => vec![Err(Refused::Failed(why)); answers.len()],
         }
     }
 
-    /// Calls `each` for every record after `after`, in order.
-    pub(crate) fn replay(&self, after: Seq, each: &mut dyn FnMut(Stored)) -> Result<(), StoreError> {
+    /// The sequence of a subject's last record.
+    pub(crate) fn last_of(&mut self, subject: &str) -> Result<Option<Seq>, StoreError> {
         match self {
             #[cfg(test)]
-            Self::Memory(memory) => {
-                memory.replay(after, each);
-                Ok(())
-            }
-            Self::Sqlite(sqlite) => sqlite.replay(after, each),
+            Self::Memory(memory) => Ok(memory.read(subject).last().map(|record| record.seq)),
+            Self::Sqlite(sqlite) => sqlite.last_of(subject),
         }
     }
 
-    /// All records of one subject, in order.
-    pub(crate) fn read(&self, subject: &str) -> Result<Vec<Stored>, StoreError> {
+    /// The records, read on the caller's thread.
+    pub(crate) fn records(&self) -> Records<'_> {
         match self {
             #[cfg(test)]
-            Self::Memory(memory) => Ok(memory.read(subject)),
-            Self::Sqlite(sqlite) => sqlite.read(subject),
+            Self::Memory(memory) => Records::Memory(memory),
+            Self::Sqlite(sqlite) => Records::Sqlite(sqlite.journal()),
         }
     }
 
-    /// The first records after `after`, at most `limit`, and fewer when they are large.
-    pub(crate) fn page(&self, after: Seq, limit: usize) -> Result<Vec<Stored>, StoreError> {
+    /// Lets `read` at the records on a thread of its own, as they are now or later: whoever asks does not wait.
+    pub(crate) fn aside(&self, read: impl FnOnce(Records<'_>) + Send + 'static) {
         match self {
             #[cfg(test)]
-            Self::Memory(memory) => Ok(memory.page(after, limit)),
-            Self::Sqlite(sqlite) => sqlite.page(after, limit),
+            Self::Memory(memory) => read(Records::Memory(memory)),
+            Self::Sqlite(sqlite) => sqlite.aside(Box::new(read)),
         }
     }
 
@@ -213,13 +301,53 @@ impl Store {
             Self::Sqlite(sqlite) => sqlite.erase(subject),
         }
     }
+}
+
+/// What can be read of a journal, by whoever may look at it.
+#[derive(Clone, Copy)]
+pub(crate) enum Records<'a> {
+    #[cfg(test)]
+    Memory(&'a Memory),
+    Sqlite(&'a Journal),
+}
+
+impl Records<'_> {
+    /// Calls `each` for every record after `after`, in order.
+    pub(crate) fn replay(&self, after: Seq, each: &mut dyn FnMut(Stored)) -> Result<(), StoreError> {
+        match self {
+            #[cfg(test)]
+            Self::Memory(memory) => {
+                memory.replay(after, each);
+                Ok(())
+            }
+            Self::Sqlite(journal) => journal.replay(after, each),
+        }
+    }
+
+    /// All records of one subject, in order.
+    pub(crate) fn read(&self, subject: &str) -> Result<Vec<Stored>, StoreError> {
+        match self {
+            #[cfg(test)]
+            Self::Memory(memory) => Ok(memory.read(subject)),
+            Self::Sqlite(journal) => journal.read(subject),
+        }
+    }
+
+    /// The first records after `after`, at most `limit`, and fewer when they are large.
+    pub(crate) fn page(&self, after: Seq, limit: usize) -> Result<Vec<Stored>, StoreError> {
+        match self {
+            #[cfg(test)]
+            Self::Memory(memory) => Ok(memory.page(after, limit)),
+            Self::Sqlite(journal) => journal.page(after, limit),
+        }
+    }
 
     /// Walks the chain and finds a changed, removed or reordered record; with a `head` noted earlier also a cut tail.
     pub(crate) fn verify(&self, head: Option<&str>) -> Result<Verified, VerifyError> {
         match self {
             #[cfg(test)]
             Self::Memory(memory) => memory.verify(head),
-            Self::Sqlite(sqlite) => sqlite.verify(head),
+            Self::Sqlite(journal) => journal.verify(head),
         }
     }
 
@@ -228,7 +356,7 @@ impl Store {
         match self {
             #[cfg(test)]
             Self::Memory(memory) => Ok(memory.head()),
-            Self::Sqlite(sqlite) => sqlite.head(),
+            Self::Sqlite(journal) => journal.head(),
         }
     }
 }

@@ -77,8 +77,8 @@ fn play(mut store: Store, batches: &[Vec<Attempt>]) -> Outcome {
         }
         outcome.answers.extend(answers);
     }
-    store.replay(Seq(0), &mut |stored| outcome.records.push(stored)).unwrap();
-    store.verify(Some(&store.head().unwrap())).unwrap();
+    store.records().replay(Seq(0), &mut |stored| outcome.records.push(stored)).unwrap();
+    store.records().verify(Some(&store.records().head().unwrap())).unwrap();
     outcome
 }
 
@@ -91,6 +91,7 @@ fn appending(attempt: &Attempt, believed: &[[Option<Seq>; SUBJECTS.len()]; 2]) -
     Append {
         subject: SUBJECTS[attempt.subject].to_owned(),
         after: believed[attempt.client][attempt.subject],
+        fresh: false,
         entries: (0..attempt.entries).map(entry).collect(),
     }
 }

@@ -33,10 +33,10 @@ async fn story(mut store: Store) {
 }
 
 fn nothing_is_in_a_new_journal(store: &Store) {
-    assert_eq!(store.read("ask/1").unwrap(), []);
-    assert_eq!(store.page(Seq(0), 10).unwrap(), []);
-    assert_eq!(store.head().unwrap(), "0".repeat(64));
-    assert_eq!(store.verify(Some(&store.head().unwrap())).unwrap().records, 0);
+    assert_eq!(store.records().read("ask/1").unwrap(), []);
+    assert_eq!(store.records().page(Seq(0), 10).unwrap(), []);
+    assert_eq!(store.records().head().unwrap(), "0".repeat(64));
+    assert_eq!(store.records().verify(Some(&store.records().head().unwrap())).unwrap().records, 0);
 }
 
 async fn the_first_append_wins(store: &mut Store) {
@@ -76,61 +76,61 @@ async fn one_conflict_does_not_fail_the_others(store: &mut Store) {
 async fn an_append_is_taken_whole_or_not_at_all(store: &mut Store) {
     assert_eq!(append(store, "event/1", Some(4), &["delivered", "seen"]).await, Ok(Seq(7)));
     assert_eq!(append(store, "event/1", Some(6), &["expired", "dropped"]).await, conflict(Some(7)));
-    assert_eq!(bodies(&store.read("event/1").unwrap()), ["arrived", "delivered", "seen"]);
+    assert_eq!(bodies(&store.records().read("event/1").unwrap()), ["arrived", "delivered", "seen"]);
     assert_eq!(append(store, "event/1", Some(7), &["kept"]).await, Ok(Seq(8)));
 }
 
 fn records_come_back_in_order(store: &Store) {
     let mut all = Vec::new();
-    store.replay(Seq(0), &mut |stored| all.push(stored)).unwrap();
+    store.records().replay(Seq(0), &mut |stored| all.push(stored)).unwrap();
     assert_eq!(all.iter().map(|stored| stored.seq.0).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6, 7, 8]);
     assert_eq!(all[1], stored(2, "ask/1", "allowed by ann", Payload::Kept(b"allowed by ann, in full".into())));
 
     let mut rest = Vec::new();
-    store.replay(Seq(6), &mut |stored| rest.push(stored)).unwrap();
+    store.records().replay(Seq(6), &mut |stored| rest.push(stored)).unwrap();
     assert_eq!(rest, all[6..]);
 
-    assert_eq!(store.page(Seq(0), 3).unwrap(), all[..3]);
-    assert_eq!(store.page(Seq(3), 100).unwrap(), all[3..]);
-    assert_eq!(store.page(Seq(3), usize::MAX).unwrap(), all[3..]);
-    assert_eq!(store.page(Seq(0), 0).unwrap(), []);
-    assert_eq!(store.page(Seq(8), 10).unwrap(), []);
-    assert_eq!(store.page(Seq(u64::MAX), 10).unwrap(), []);
-    assert_eq!(store.read("ask/1").unwrap(), all[..2]);
-    assert_eq!(store.read("ask").unwrap(), []);
+    assert_eq!(store.records().page(Seq(0), 3).unwrap(), all[..3]);
+    assert_eq!(store.records().page(Seq(3), 100).unwrap(), all[3..]);
+    assert_eq!(store.records().page(Seq(3), usize::MAX).unwrap(), all[3..]);
+    assert_eq!(store.records().page(Seq(0), 0).unwrap(), []);
+    assert_eq!(store.records().page(Seq(8), 10).unwrap(), []);
+    assert_eq!(store.records().page(Seq(u64::MAX), 10).unwrap(), []);
+    assert_eq!(store.records().read("ask/1").unwrap(), all[..2]);
+    assert_eq!(store.records().read("ask").unwrap(), []);
 }
 
 fn erasing_takes_payloads_and_leaves_skeletons(store: &mut Store) {
-    let head = store.head().unwrap();
+    let head = store.records().head().unwrap();
     assert_eq!(store.erase("ask/1").unwrap(), 2);
     assert_eq!(store.erase("ask/1").unwrap(), 0);
     assert_eq!(store.erase("ask/99").unwrap(), 0);
 
     let asked = stored(1, "ask/1", "asked", Payload::Erased);
     let allowed = stored(2, "ask/1", "allowed by ann", Payload::Erased);
-    assert_eq!(store.read("ask/1").unwrap(), [asked, allowed]);
-    assert_eq!(store.read("ask/2").unwrap()[0].payload, Payload::Kept(b"asked, in full".into()));
-    assert_eq!(store.verify(Some(&head)).unwrap().head, head);
+    assert_eq!(store.records().read("ask/1").unwrap(), [asked, allowed]);
+    assert_eq!(store.records().read("ask/2").unwrap()[0].payload, Payload::Kept(b"asked, in full".into()));
+    assert_eq!(store.records().verify(Some(&head)).unwrap().head, head);
 }
 
 async fn the_chain_holds_up_to_a_noted_head(store: &mut Store) {
-    let noted = store.head().unwrap();
+    let noted = store.records().head().unwrap();
     let entries = [None, Some([].into())].map(|payload| Entry { at: u64::MAX, body: Vec::new(), payload });
-    let bare = Append { subject: String::new(), after: None, entries: entries.into() };
+    let bare = Append { subject: String::new(), after: None, fresh: false, entries: entries.into() };
     assert_eq!(store.append(vec![bare]).await, [Ok(Seq(10))]);
-    let [never, empty] = store.read("").unwrap().try_into().unwrap();
+    let [never, empty] = store.records().read("").unwrap().try_into().unwrap();
     assert_eq!((never.at, never.payload), (u64::MAX, Payload::None));
     assert_eq!((empty.at, empty.payload), (u64::MAX, Payload::Kept(Vec::new())));
 
-    let verified = store.verify(Some(&noted)).unwrap();
-    assert_eq!((verified.records, &verified.head), (10, &store.head().unwrap()));
+    let verified = store.records().verify(Some(&noted)).unwrap();
+    assert_eq!((verified.records, &verified.head), (10, &store.records().head().unwrap()));
     assert_ne!(verified.head, noted);
-    assert_eq!(store.verify(Some(&format!("{}\n", noted.to_uppercase()))).unwrap(), verified);
+    assert_eq!(store.records().verify(Some(&format!("{}\n", noted.to_uppercase()))).unwrap(), verified);
 
     let foreign = "ab".repeat(32);
-    assert!(matches!(store.verify(Some(&foreign)), Err(VerifyError::Broken { seq: Seq(11), .. })));
+    assert!(matches!(store.records().verify(Some(&foreign)), Err(VerifyError::Broken { seq: Seq(11), .. })));
     for head in ["", "ab", &noted[1..], &noted.replace(char::is_numeric, "x")] {
-        assert!(matches!(store.verify(Some(head)), Err(VerifyError::NotAHead(_))));
+        assert!(matches!(store.records().verify(Some(head)), Err(VerifyError::NotAHead(_))));
     }
 }
 
@@ -145,7 +145,12 @@ pub(super) fn appending(subject: &str, after: Option<u64>, bodies: &[&str]) -> A
         body: body.as_bytes().to_vec(),
         payload: Some(format!("{body}, in full").into_bytes().into()),
     };
-    Append { subject: subject.to_owned(), after: after.map(Seq), entries: bodies.iter().map(entry).collect() }
+    Append {
+        subject: subject.to_owned(),
+        after: after.map(Seq),
+        fresh: false,
+        entries: bodies.iter().map(entry).collect(),
+    }
 }
 
 fn stored(seq: u64, subject: &str, body: &str, payload: Payload) -> Stored {

@@ -13,7 +13,7 @@ use crate::cli::{VERSION, configuration, environment, lock};
 use crate::config::{Config, Listen, Paths, look_at_token};
 use crate::failure::Failure;
 use crate::processes::holder_of_port;
-use crate::store::{Glance, glance};
+use crate::store::{Glance, StoreConfig};
 
 pub(super) struct GateFindings {
     pub(super) findings: Vec<Finding>,
@@ -156,7 +156,7 @@ fn journal(paths: &Paths, is_open: bool) -> Finding {
     const CHECK: &str = "journal";
     let file = paths.journal.display();
     let open = if is_open { ", open in the gate" } else { "" };
-    match glance(&paths.journal) {
+    match StoreConfig::at(&paths.journal).glance() {
         Ok(Glance::Missing) => Finding::note(CHECK, format!("{file} does not exist yet; the first start creates it")),
         Ok(Glance::Ours { version, known }) if version <= known => {
             Finding::ok(CHECK, format!("{file}, version {version} of {known}{}{open}", size(&paths.journal)))

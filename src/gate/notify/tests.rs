@@ -35,7 +35,7 @@ async fn a_record_that_cannot_be_read_is_passed_over_and_named() {
     for (round, session) in [session, mint(SessionId::new)].into_iter().enumerate() {
         if round == 1 {
             let junk = Entry { at: 1, body: b"{\"of_tomorrow\":{}}".to_vec(), payload: None };
-            let append = Append { subject: "of/tomorrow".to_owned(), after: None, entries: vec![junk] };
+            let append = Append { subject: "of/tomorrow".to_owned(), after: None, fresh: false, entries: vec![junk] };
             open().append(vec![append]).await.remove(0).unwrap();
         }
         hub.submit(Input::Attached { session, about: about(), wrote: vec![], holding: vec![] }).await.unwrap();

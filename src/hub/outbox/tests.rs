@@ -358,9 +358,9 @@ async fn what_waited_for_more_than_a_week_does_not_go_out() {
     for (at, record) in [(days(30), taken), (days(8), reply("stale")), (days(6), reply("fresh"))] {
         let subject = record.subject().to_string();
         let stored = portcullis_wire::record::write(&record).unwrap();
-        let after = store.read(&subject).unwrap().last().map(|stored| stored.seq);
+        let after = store.records().read(&subject).unwrap().last().map(|stored| stored.seq);
         let entries = vec![Entry { at, body: stored.body, payload: stored.payload }];
-        store.append(vec![Append { subject, after, entries }]).await[0].clone().unwrap();
+        store.append(vec![Append { subject, after, fresh: false, entries }]).await[0].clone().unwrap();
     }
     let world = World::on(store, session).await;
     let mut outbox = world.begin().await;

@@ -2,16 +2,20 @@
 //! writer was faster.
 
 use std::collections::VecDeque;
+use std::future;
 
 use portcullis_core::{Effect, Input, Moment, Record, Subject, decide};
 
-use super::super::batch::Pending;
+use super::super::batch::{Pending, WrittenBatch};
 use super::super::{Trouble, now};
 use super::{HubLoop, journal};
-use crate::store::{Refused, Seq};
+use crate::store::{Refused, Safety, Seq, Written};
 
 /// How often an input is decided again when another writer was faster.
 const ATTEMPTS: u32 = 5;
+
+/// So many batches may be written and not yet safe. The disk falls behind only so far.
+const AHEAD: usize = 8;
 
 impl HubLoop {
     /// Decides an input and what follows from it, and puts it all into the batch.
@@ -29,6 +33,9 @@ impl HubLoop {
             if let Some(why) = self.broken.clone() {
                 pending.fail(Trouble::Journal(why));
                 continue;
+            }
+            if !self.written.is_empty() && !pending.may_run_ahead() {
+                Box::pin(self.settle()).await;
             }
             let Some(input) = pending.input() else {
                 pending.fail(Trouble::Busy);
@@ -80,47 +87,85 @@ impl HubLoop {
         if let Some(seq) = self.heads.get(subject) {
             return Ok(Some(seq));
         }
-        let stored = self.store.read(&subject.to_string()).map_err(journal)?;
-        Ok(stored.last().map(|record| record.seq))
+        self.store.last_of(&subject.to_string()).map_err(journal)
     }
 
-    /// Writes the batch, then does what it decided. Those who asked are answered last: the sessions, which have further
-    /// to carry it, need not wait for that.
+    /// Writes the batch, and returns when it and all before it are safe and what they decided is done.
     pub(super) async fn commit(&mut self) {
-        if self.batch.is_empty() {
-            return;
-        }
-        let mut answers = vec![];
+        self.write().await;
+        self.settle().await;
+    }
+
+    /// Writes the batch. What it decided is done when it is safe, which may be now.
+    pub(super) async fn write(&mut self) {
         // What is decided anew after a conflict makes another batch.
         while !self.batch.is_empty() {
             let mut batch = std::mem::take(&mut self.batch);
             let appends = std::mem::take(&mut batch.appends);
-            let results = if appends.is_empty() { vec![] } else { self.store.append(appends).await };
+            let Written { answers: results, safety } = if appends.is_empty() {
+                Written { answers: vec![], safety: Safety::Now }
+            } else {
+                self.store.write(appends)
+            };
             for (subject, result) in batch.subjects.into_iter().zip(&results) {
                 if let Ok(seq) = result {
                     self.heads.moved(subject, *seq, &self.state);
                 }
             }
-            let taken_back = results.iter().any(Result::is_err);
             if !results.is_empty() {
                 self.is_refusing = results.iter().any(|result| matches!(result, Err(Refused::Failed(_))));
             }
+            let taken_back = results.iter().any(Result::is_err);
             if taken_back {
                 self.reload_or_break();
             }
-            for pending in batch.pending {
-                match pending.append.map(|place| &results[place]) {
-                    Some(Ok(_)) => answers.extend(self.perform(pending)),
-                    // It wrote nothing itself, but may rest on what has just been taken back.
-                    None if taken_back && pending.attempts < ATTEMPTS => self.again(pending).await,
-                    None if taken_back => pending.fail(Trouble::Busy),
-                    None => answers.extend(self.perform(pending)),
-                    Some(Err(Refused::Conflict { .. })) if pending.attempts < ATTEMPTS => self.again(pending).await,
-                    Some(Err(Refused::Conflict { .. })) => pending.fail(Trouble::Busy),
-                    Some(Err(Refused::Failed(why))) => {
-                        tracing::error!(%why, "the journal refused a record");
-                        pending.fail(Trouble::Journal(why.clone()));
-                    }
+            let arrivals = self.state.arrivals();
+            self.written.push_back(WrittenBatch { pending: batch.pending, results, safety, arrivals });
+            // Those who were refused are decided again on what is safe, and nothing is written before.
+            while self.written.front().is_some_and(|oldest| oldest.safety.is_now())
+                || taken_back && !self.written.is_empty()
+                || self.written.len() > AHEAD
+            {
+                let safe = reached(&mut self.written).await;
+                self.finish(safe).await;
+            }
+        }
+    }
+
+    /// Waits until all that is written is safe and done.
+    async fn settle(&mut self) {
+        while !self.written.is_empty() {
+            let safe = reached(&mut self.written).await;
+            self.finish(safe).await;
+        }
+    }
+
+    /// Does what the oldest written batch decided, now that it is safe. Those who asked are answered last: the sessions,
+    /// which have further to carry it, need not wait for that.
+    pub(super) async fn finish(&mut self, safe: Result<(), String>) {
+        let Some(WrittenBatch { pending, results, arrivals, .. }) = self.written.pop_front() else { return };
+        if let Err(why) = safe {
+            // The state holds what may never be: nothing rests on it any more.
+            self.is_refusing = true;
+            self.reload_or_break();
+            pending.into_iter().for_each(|pending| pending.fail(Trouble::Journal(why.clone())));
+            return;
+        }
+        self.safe = arrivals;
+        let taken_back = results.iter().any(Result::is_err);
+        let mut answers = vec![];
+        for pending in pending {
+            match pending.append.map(|place| &results[place]) {
+                Some(Ok(_)) => answers.extend(self.perform(pending)),
+                // It wrote nothing itself, but may rest on what has just been taken back.
+                None if taken_back && pending.attempts < ATTEMPTS => self.again(pending).await,
+                None if taken_back => pending.fail(Trouble::Busy),
+                None => answers.extend(self.perform(pending)),
+                Some(Err(Refused::Conflict { .. })) if pending.attempts < ATTEMPTS => self.again(pending).await,
+                Some(Err(Refused::Conflict { .. })) => pending.fail(Trouble::Busy),
+                Some(Err(Refused::Failed(why))) => {
+                    tracing::error!(%why, "the journal refused a record");
+                    pending.fail(Trouble::Journal(why.clone()));
                 }
             }
         }
@@ -148,4 +193,12 @@ impl HubLoop {
 /// An event and an ask are new by their ids; every other subject may have a past.
 fn is_new(record: &Record) -> bool {
     matches!(record, Record::Received { .. } | Record::Asked { .. })
+}
+
+/// Waits until the oldest written batch is safe. For ever, when there is none.
+pub(super) async fn reached(written: &mut VecDeque<WrittenBatch>) -> Result<(), String> {
+    match written.front_mut() {
+        Some(oldest) => oldest.safety.reached().await,
+        None => future::pending().await,
+    }
 }

@@ -10,11 +10,16 @@ use super::super::Trouble;
 use super::super::heads::Heads;
 use super::super::roster::Roster;
 use super::{HubLoop, journal};
-use crate::store::{self, Seq, Store, Stored};
+use crate::store::{self, Records, Seq, Stored};
 
 impl HubLoop {
     /// The state held what the journal refused. Until it has been read anew nothing may rest on it.
     pub(super) fn reload_or_break(&mut self) {
+        if let Some(why) = self.store.failure() {
+            // What can be read may never have reached the disk.
+            self.broken = Some(why.to_owned());
+            return;
+        }
         self.broken = self.reload().err().map(|error| format!("{error:#}"));
         if let Some(why) = &self.broken {
             tracing::error!(%why, "the journal cannot be read again");
@@ -26,7 +31,7 @@ impl HubLoop {
         let mut state = State::new(self.state.limits().clone());
         let mut unreadable = None;
         let mut heads = Heads::default();
-        self.store.replay(Seq(0), &mut |stored| match read_record(&stored) {
+        self.store.records().replay(Seq(0), &mut |stored| match read_record(&stored) {
             Ok(record) => {
                 state.apply(Moment(stored.at), &record);
                 heads.moved(record.subject(), stored.seq, &state);
@@ -46,8 +51,8 @@ impl HubLoop {
 }
 
 /// An event whole, as it was received.
-pub(in crate::hub) fn read_event(store: &Store, event: EventId) -> Result<Option<Arc<Event>>, Trouble> {
-    let stored = store.read(&Subject::Event(event).to_string()).map_err(journal)?;
+pub(in crate::hub) fn read_event(records: Records<'_>, event: EventId) -> Result<Option<Arc<Event>>, Trouble> {
+    let stored = records.read(&Subject::Event(event).to_string()).map_err(journal)?;
     let Some(first) = stored.first() else { return Ok(None) };
     match read_record(first).map_err(|error| Trouble::Journal(format!("{error:#}")))? {
         Record::Received { event, .. } => Ok(Some(event)),

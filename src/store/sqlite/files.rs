@@ -64,7 +64,7 @@ pub(super) fn backup_path(path: &Path, version: u32) -> PathBuf {
 }
 
 /// The file whose name is longer by `suffix`.
-fn beside(path: &Path, suffix: &str) -> PathBuf {
+pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     name.into()

@@ -10,7 +10,7 @@ use crate::store::Glance;
 /// As the SQLite file format has it.
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
-pub(crate) fn glance(path: &Path) -> io::Result<Glance> {
+pub(in crate::store) fn glance(path: &Path) -> io::Result<Glance> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Glance::Missing),

@@ -1,10 +1,15 @@
 //! The journal in one SQLite file, in write-ahead mode.
 
+mod erase;
 mod files;
+mod form;
 mod header;
+mod index;
+mod known;
 mod open;
 #[cfg(test)]
 mod opening;
+mod packing;
 mod read;
 mod retention;
 #[cfg(test)]
@@ -15,8 +20,10 @@ mod thread;
 mod version;
 mod write;
 
-pub(crate) use retention::{Retention, RetireError, retire};
+pub(super) use retention::retire;
+pub(crate) use retention::{Retention, RetireError, Retired};
 
+use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::time::Duration;
@@ -24,24 +31,29 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
-use super::{Append, Durability, OpenError, Refused, Seq, StoreError, Stored, Verified, VerifyError};
-pub(crate) use header::glance;
-use thread::{Appender, Checkpointer};
+use super::{Append, Durability, OpenError, Records, Refused, Safety, Seq, StoreError, Written};
+use files::beside;
+pub(super) use header::glance;
+use index::Index;
+use known::Known;
+use thread::{Aside, Checkpointer, Read, Syncer};
 use write::{Salts, Tail};
 
 /// Each part has a connection of its own, and they need no lock of ours: in write-ahead mode a reader sees all that was
 /// committed before it looked, and never waits for a writer. The fields are dropped in this order: whichever connection
 /// is closed last empties the log, and by then nobody may be writing.
 pub(crate) struct Sqlite {
-    /// Appends, when they have to wait for the disk.
-    appender: Option<Appender>,
+    /// When what is written has to outlive a power cut.
+    syncer: Option<Syncer>,
     checkpointer: Checkpointer,
+    /// Reads for those who do not wait for them.
+    aside: Aside,
     /// Everything else, on the caller's thread.
     journal: Journal,
 }
 
 /// One connection to the file.
-struct Journal {
+pub(crate) struct Journal {
     connection: Connection,
     /// How long it waits for others who use the file.
     patience: Duration,
@@ -50,6 +62,13 @@ struct Journal {
     salts: Salts,
     /// Where the journal ended after the last append of this connection. None after one that failed.
     tail: Option<Tail>,
+    /// Where subjects ended then.
+    known: Known,
+    /// Of the row being written, so that its room is used again.
+    row: Vec<u8>,
+    index: Index,
+    /// Whether the file system allows a write-ahead log.
+    has_log: bool,
 }
 
 impl Sqlite {
@@ -58,46 +77,53 @@ impl Sqlite {
         let open = || Journal::open(path, durability);
         let journal = open()?;
         let checkpointer = Checkpointer::start(open()?).map_err(failed)?;
-        let appender = match durability {
-            Durability::Process => None,
-            Durability::Power => Some(Appender::start(open()?).map_err(failed)?),
+        let syncer = match durability {
+            Durability::Power if journal.has_log => {
+                let log = File::open(beside(path, "-wal")).map_err(failed)?;
+                Some(Syncer::start(log).map_err(failed)?)
+            }
+            // Without a log SQLite syncs by itself, at each commit.
+            Durability::Power | Durability::Process => None,
         };
-        Ok(Self { appender, checkpointer, journal })
+        let aside = Aside::start(open()?).map_err(failed)?;
+        Ok(Self { syncer, checkpointer, aside, journal })
     }
 
-    /// Without a thread this never waits: the batch is in when the future is first polled.
-    pub(super) async fn append(&mut self, appends: Vec<Append>) -> Vec<Result<Seq, Refused>> {
-        let bytes = appends.iter().map(Append::bytes).sum();
-        let answers = match &self.appender {
-            None => self.journal.append(&appends),
-            Some(appender) => appender.append(appends).await,
+    pub(super) fn write(&mut self, appends: &[Append]) -> Written {
+        if let Some(why) = self.failure() {
+            let refused = Err(Refused::Failed(why.to_owned()));
+            return Written { answers: vec![refused; appends.len()], safety: Safety::Now };
+        }
+        let answers = self.journal.append(appends);
+        self.checkpointer.appended(appends.iter().map(Append::bytes).sum());
+        let safety = match &self.syncer {
+            Some(syncer) if answers.iter().any(Result::is_ok) => syncer.sync(),
+            _ => Safety::Now,
         };
-        self.checkpointer.appended(bytes);
-        answers
+        Written { answers, safety }
     }
 
-    pub(super) fn replay(&self, after: Seq, each: &mut dyn FnMut(Stored)) -> Result<(), StoreError> {
-        self.journal.replay(after, each)
+    pub(super) fn failure(&self) -> Option<&str> {
+        self.syncer.as_ref().and_then(Syncer::failure)
     }
 
-    pub(super) fn read(&self, subject: &str) -> Result<Vec<Stored>, StoreError> {
-        self.journal.read(subject)
+    pub(super) fn journal(&self) -> &Journal {
+        &self.journal
     }
 
-    pub(super) fn page(&self, after: Seq, limit: usize) -> Result<Vec<Stored>, StoreError> {
-        self.journal.page(after, limit)
+    pub(super) fn aside(&self, read: Read) {
+        if let Err(read) = self.aside.take(read) {
+            // So many wait already that this one is not put off further.
+            read(Records::Sqlite(&self.journal));
+        }
+    }
+
+    pub(super) fn last_of(&mut self, subject: &str) -> Result<Option<Seq>, StoreError> {
+        self.journal.last_of(subject)
     }
 
     pub(super) fn erase(&mut self, subject: &str) -> Result<usize, StoreError> {
         self.journal.erase(subject)
-    }
-
-    pub(super) fn verify(&self, head: Option<&str>) -> Result<Verified, VerifyError> {
-        self.journal.verify(head)
-    }
-
-    pub(super) fn head(&self) -> Result<String, StoreError> {
-        self.journal.head()
     }
 }
 

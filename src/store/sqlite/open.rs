@@ -10,16 +10,18 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 
 use super::Journal;
 use super::files::{back_up, backup_path, make_private, newest_backup};
-use super::version::{STEPS, recognise, upgrade};
+use super::index::Index;
+use super::known::Known;
+use super::version::{STEPS, Step, recognise, upgrade};
 use super::write::Salts;
 use crate::store::{Durability, OpenError};
 
 /// How long another process may hold the file before we give up: a commit on a slow disk, not a person at a prompt.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// In pages, 64 MiB. Under a load that never pauses the checkpointer never quite catches up; then the append that finds
+/// In pages, 128 MiB. Under a load that never pauses the checkpointer never quite catches up; then the append that finds
 /// the log this long does the rest itself.
-const LONGEST_LOG: u32 = 16_384;
+const LONGEST_LOG: u32 = 32_768;
 
 impl Journal {
     pub(super) fn open(path: &Path, durability: Durability) -> Result<Self, OpenError> {
@@ -29,7 +31,7 @@ impl Journal {
     pub(super) fn open_with(
         path: &Path,
         durability: Durability,
-        steps: &[&str],
+        steps: &[Step],
         patience: Duration,
     ) -> Result<Self, OpenError> {
         let known = steps.len() as u32;
@@ -59,7 +61,7 @@ impl Journal {
             let backup = newest_backup(path, known);
             return Err(OpenError::Newer { path: path.to_owned(), found, known, backup });
         }
-        set_up(&connection, durability).map_err(failed)?;
+        let has_log = set_up(&connection, durability).map_err(failed)?;
         if found < known {
             let backup = backup_path(path, found);
             back_up(&connection, &backup).map_err(|source| OpenError::Backup { path: backup, source })?;
@@ -69,12 +71,22 @@ impl Journal {
         let writer = connection
             .query_row("SELECT value FROM meta WHERE name = 'writer'", [], |row| row.get(0))
             .map_err(failed)?;
-        Ok(Self { connection, patience, writer, salts: Salts::default(), tail: None })
+        Ok(Self {
+            connection,
+            patience,
+            writer,
+            salts: Salts::default(),
+            tail: None,
+            known: Known::default(),
+            row: Vec::new(),
+            index: Index::of(path),
+            has_log,
+        })
     }
 }
 
 /// Makes a new journal under another name and puts it in its place whole. Whoever was faster has made as good a one.
-fn start_new(path: &Path, steps: &[&str]) -> Result<(), OpenError> {
+fn start_new(path: &Path, steps: &[Step]) -> Result<(), OpenError> {
     let failed = |error| explain(error, path, steps.len() as u32);
     let unreadable = |error: io::Error| OpenError::Unreadable { path: path.to_owned(), source: error.into() };
     let mut draft = path.as_os_str().to_owned();
@@ -93,9 +105,11 @@ fn start_new(path: &Path, steps: &[&str]) -> Result<(), OpenError> {
     placed.and(removed)
 }
 
-fn set_up(connection: &Connection, durability: Durability) -> rusqlite::Result<()> {
+/// Whether the journal has a write-ahead log by now.
+fn set_up(connection: &Connection, durability: Durability) -> rusqlite::Result<bool> {
     let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
-    if mode != "wal" {
+    let has_log = mode == "wal";
+    if !has_log {
         tracing::warn!(mode, "the journal's file system allows no write-ahead log: appends will be slow");
     }
     connection.pragma_update(None, "wal_autocheckpoint", LONGEST_LOG)?;
@@ -103,14 +117,15 @@ fn set_up(connection: &Connection, durability: Durability) -> rusqlite::Result<(
     connection.pragma_update(None, "secure_delete", "ON")?;
     // Else SQLite plans a statement anew for each value bound to it, which takes longer than running it.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
-    match durability {
-        Durability::Process => connection.pragma_update(None, "synchronous", "NORMAL"),
-        Durability::Power => {
-            connection.pragma_update(None, "synchronous", "FULL")?;
-            // On macOS a plain fsync ends in the drive's cache; elsewhere this changes nothing.
-            connection.pragma_update(None, "fullfsync", "ON")
-        }
+    // The log is synced by a thread of ours; SQLite does it for checkpoints, and in place of a log.
+    let synchronous = if durability == Durability::Power && !has_log { "FULL" } else { "NORMAL" };
+    connection.pragma_update(None, "synchronous", synchronous)?;
+    if durability == Durability::Power {
+        // On macOS a plain fsync ends in the drive's cache; elsewhere this changes nothing.
+        connection.pragma_update(None, "fullfsync", "ON")?;
+        connection.pragma_update(None, "checkpoint_fullfsync", "ON")?;
     }
+    Ok(has_log)
 }
 
 /// Sorts what SQLite says by what a person can do about it.

@@ -1,123 +1,174 @@
 //! Reading the journal back, and walking its chain.
 
-use rusqlite::{OptionalExtension, Params, Row};
+use std::ops::ControlFlow;
+
+use rusqlite::{Connection, OptionalExtension as _};
 
 use super::Journal;
+use super::form::{Malformed, RowRecord, RowRecords};
+use super::index::Index;
 use super::retention::youngest_retired;
-use crate::store::chain::{self, Found, GENESIS, Hash, Skeleton, Walk};
-use crate::store::{Payload, Seq, StoreError, Stored, Verified, VerifyError};
+use super::write::Tail;
+use crate::store::chain::{self, Walk};
+use crate::store::{Seq, StoreError, Stored, Verified, VerifyError};
 
-macro_rules! select_records {
-    ($which:literal) => {
-        concat!("SELECT seq, subject, at, body, digest IS NULL, bytes FROM record ", $which)
-    };
-}
-
-const PAGE: &str = select_records!("WHERE seq > ?1 ORDER BY seq LIMIT ?2");
+/// From the row that has record `?1` on.
+const ROWS_FROM: &str = "
+    SELECT first_seq, count, bytes FROM batch
+    WHERE first_seq >= coalesce((SELECT max(first_seq) FROM batch WHERE first_seq <= ?1), 0) ORDER BY first_seq";
+const ROW_WITH: &str = "
+    SELECT first_seq, bytes FROM batch WHERE first_seq <= ?1 ORDER BY first_seq DESC LIMIT 1";
 /// A page that has grown to this many bytes takes no further record.
 const LARGE_PAGE: usize = 4 << 20;
-const READ: &str = select_records!("WHERE subject = ?1 ORDER BY after");
-const WALK: &str = "
-    SELECT seq, writer, subject, after, at, body, digest, chain, salt, bytes FROM record ORDER BY seq";
-const HEAD: &str = "SELECT chain FROM record ORDER BY seq DESC LIMIT 1";
+
+/// Looks into the rows; the index, where there is one that fits, only makes it faster.
+pub(super) struct Reader<'a> {
+    pub(super) connection: &'a Connection,
+    pub(super) index: &'a Index,
+}
+
+impl Reader<'_> {
+    /// Calls `each` for the records after `after`, in order, until it breaks. They are borrowed from their row: a journal
+    /// of gigabytes is read without copying it.
+    pub(super) fn each(
+        &self,
+        after: Seq,
+        mut each: impl FnMut(RowRecord<'_>) -> ControlFlow<()>,
+    ) -> rusqlite::Result<()> {
+        self.each_in_row(after, |_, record| each(record))
+    }
+
+    /// The same, each with the first sequence of its row.
+    pub(super) fn each_in_row(
+        &self,
+        after: Seq,
+        mut each: impl FnMut(Seq, RowRecord<'_>) -> ControlFlow<()>,
+    ) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare_cached(ROWS_FROM)?;
+        let mut rows = statement.query([Seq(after.0.saturating_add(1))])?;
+        while let Some(row) = rows.next()? {
+            let first = row.get(0)?;
+            for record in RowRecords::of(first, row.get_ref(2)?.as_blob()?)? {
+                let record = record?;
+                if record.seq > after && each(first, record).is_break() {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What `look` makes of one record and of the first sequence of its row, if there is such a record.
+    pub(super) fn record<T>(
+        &self,
+        seq: Seq,
+        look: impl FnOnce(Seq, RowRecord<'_>) -> T,
+    ) -> rusqlite::Result<Option<T>> {
+        let mut statement = self.connection.prepare_cached(ROW_WITH)?;
+        let mut rows = statement.query([seq])?;
+        let Some(row) = rows.next()? else { return Ok(None) };
+        let first: Seq = row.get(0)?;
+        for record in RowRecords::of(first, row.get_ref(1)?.as_blob()?)? {
+            let record = record?;
+            if record.seq == seq {
+                return Ok(Some(look(first, record)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Where the records of a subject are, in order.
+    pub(super) fn seqs_of(&self, subject: &str) -> rusqlite::Result<Vec<Seq>> {
+        let (mut seqs, upto) = self.index.look_up(self, subject);
+        self.each(upto, |record| {
+            if record.skeleton.subject == subject.as_bytes() {
+                seqs.push(record.seq);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(seqs)
+    }
+
+    pub(super) fn last_of(&self, subject: &str) -> rusqlite::Result<Option<Seq>> {
+        Ok(self.seqs_of(subject)?.pop())
+    }
+}
 
 impl Journal {
-    pub(super) fn replay(&self, after: Seq, each: &mut dyn FnMut(Stored)) -> Result<(), StoreError> {
-        self.each(PAGE, (after, i64::MAX), each).map_err(StoreError::doing("replaying the journal"))
+    pub(super) fn reader(&self) -> Reader<'_> {
+        Reader { connection: &self.connection, index: &self.index }
     }
 
-    pub(super) fn page(&self, after: Seq, limit: usize) -> Result<Vec<Stored>, StoreError> {
-        self.read_page(after, limit).map_err(StoreError::doing("reading a page of the journal"))
+    pub(in crate::store) fn replay(&self, after: Seq, each: &mut dyn FnMut(Stored)) -> Result<(), StoreError> {
+        let all = |record: RowRecord<'_>| {
+            each(record.stored());
+            ControlFlow::Continue(())
+        };
+        self.reader().each(after, all).map_err(StoreError::doing("replaying the journal"))
     }
 
-    fn read_page(&self, after: Seq, limit: usize) -> rusqlite::Result<Vec<Stored>> {
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let mut statement = self.connection.prepare_cached(PAGE)?;
-        let mut rows = statement.query((after, limit))?;
+    pub(in crate::store) fn page(&self, after: Seq, limit: usize) -> Result<Vec<Stored>, StoreError> {
         let (mut page, mut bytes) = (Vec::new(), 0);
-        while bytes < LARGE_PAGE
-            && let Some(row) = rows.next()?
-        {
-            let stored = stored(row)?;
+        let fill = |record: RowRecord<'_>| {
+            if page.len() == limit || bytes >= LARGE_PAGE {
+                return ControlFlow::Break(());
+            }
+            let stored = record.stored();
             bytes += stored.bytes();
             page.push(stored);
-        }
+            ControlFlow::Continue(())
+        };
+        self.reader().each(after, fill).map_err(StoreError::doing("reading a page of the journal"))?;
         Ok(page)
     }
 
-    pub(super) fn read(&self, subject: &str) -> Result<Vec<Stored>, StoreError> {
-        self.all(READ, [subject]).map_err(StoreError::doing("reading a subject of the journal"))
+    pub(in crate::store) fn read(&self, subject: &str) -> Result<Vec<Stored>, StoreError> {
+        let reader = self.reader();
+        let read = |seq| reader.record(seq, |_, record| record.stored()).transpose();
+        let all = reader.seqs_of(subject).and_then(|seqs| seqs.into_iter().filter_map(read).collect());
+        all.map_err(StoreError::doing("reading a subject of the journal"))
     }
 
-    pub(super) fn head(&self) -> Result<String, StoreError> {
-        let head: Option<Hash> = self
-            .connection
-            .query_row(HEAD, [], |row| row.get(0))
-            .optional()
-            .map_err(StoreError::doing("reading the journal's head"))?;
-        Ok(chain::to_hex(&head.unwrap_or(GENESIS)))
+    pub(in crate::store) fn head(&self) -> Result<String, StoreError> {
+        let tail = Tail::look_up(&self.connection).map_err(StoreError::doing("reading the journal's head"))?;
+        Ok(chain::to_hex(&tail.chain))
     }
 
-    pub(super) fn verify(&self, head: Option<&str>) -> Result<Verified, VerifyError> {
+    pub(in crate::store) fn verify(&self, head: Option<&str>) -> Result<Verified, VerifyError> {
         let mut walk = Walk::towards(head)?;
         let retired = self.retired().map_err(StoreError::doing("reading what was erased by age"))?;
-        walk.retired = Some((Seq(retired.cast_unsigned()), youngest_retired()));
+        walk.retired = Some((retired, youngest_retired()));
         self.walk(&mut walk).map_err(StoreError::doing("walking the journal's chain"))??;
         walk.arrive()
     }
 
     fn walk(&self, walk: &mut Walk) -> rusqlite::Result<Result<(), VerifyError>> {
-        let mut statement = self.connection.prepare_cached(WALK)?;
-        let mut rows = statement.query([])?;
+        let mut statement = self.connection.prepare_cached(ROWS_FROM)?;
+        let mut rows = statement.query([Seq(0)])?;
         while let Some(row) = rows.next()? {
-            if let Err(broken) = walk.step(&found(row)?) {
+            let (first, count, bytes) = (row.get(0)?, row.get(1)?, row.get_ref(2)?.as_blob()?);
+            if let Err(broken) = walk_row(walk, first, count, bytes) {
                 return Ok(Err(broken));
             }
         }
         Ok(Ok(()))
     }
 
-    fn all(&self, sql: &str, parameters: impl Params) -> rusqlite::Result<Vec<Stored>> {
-        let mut all = Vec::new();
-        self.each(sql, parameters, &mut |stored| all.push(stored))?;
-        Ok(all)
-    }
-
-    fn each(&self, sql: &str, parameters: impl Params, each: &mut dyn FnMut(Stored)) -> rusqlite::Result<()> {
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let mut rows = statement.query(parameters)?;
-        while let Some(row) = rows.next()? {
-            each(stored(row)?);
-        }
-        Ok(())
+    /// A value of the journal's own notes.
+    pub(super) fn meta(&self, name: &str) -> rusqlite::Result<Option<Vec<u8>>> {
+        self.connection.query_row("SELECT value FROM meta WHERE name = ?1", [name], |row| row.get(0)).optional()
     }
 }
 
-fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
-    let never: bool = row.get(4)?;
-    let payload = match (never, row.get(5)?) {
-        (true, _) => Payload::None,
-        (false, None) => Payload::Erased,
-        (false, Some(bytes)) => Payload::Kept(bytes),
-    };
-    let at: i64 = row.get(2)?;
-    Ok(Stored { seq: row.get(0)?, subject: row.get(1)?, at: at.cast_unsigned(), body: row.get(3)?, payload })
-}
-
-/// Borrows from the row: a journal of gigabytes is walked without copying it.
-fn found<'a>(row: &'a Row<'_>) -> rusqlite::Result<Found<'a>> {
-    let bytes = |column| Ok::<_, rusqlite::Error>(row.get_ref(column)?.as_bytes_or_null()?);
-    let after: Seq = row.get(3)?;
-    let at: i64 = row.get(4)?;
-    let skeleton = Skeleton {
-        writer: bytes(1)?.unwrap_or_default(),
-        subject: bytes(2)?.unwrap_or_default(),
-        after: after.0,
-        at: at.cast_unsigned(),
-        body: bytes(5)?.unwrap_or_default(),
-        digest: bytes(6)?,
-    };
-    let salt = bytes(8)?.unwrap_or_default();
-    let payload = bytes(9)?.map(|payload| (salt, payload));
-    Ok(Found { seq: row.get(0)?, skeleton, chain: bytes(7)?.unwrap_or_default(), payload })
+fn walk_row(walk: &mut Walk, first: Seq, count: Seq, bytes: &[u8]) -> Result<(), VerifyError> {
+    let damaged = |Malformed(seq)| VerifyError::Broken { seq, what: "changed, or not where it was written" };
+    let mut next = first;
+    for record in RowRecords::of(first, bytes).map_err(damaged)? {
+        walk.step(&record.map_err(damaged)?.found())?;
+        next = Seq(next.0.saturating_add(1));
+    }
+    if next.0 != first.0.saturating_add(count.0) {
+        return Err(VerifyError::Broken { seq: next, what: "its row was made longer or shorter" });
+    }
+    Ok(())
 }

@@ -1,12 +1,13 @@
 //! Payloads do not stay for ever: the oldest are erased when they are too old, or together too large.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use rusqlite::{OptionalExtension as _, TransactionBehavior, params};
-
 use super::Journal;
-use crate::store::{Durability, OpenError, StoreError};
+use super::erase::Place;
+use super::write::Transaction;
+use crate::store::{Durability, OpenError, Seq, StoreError};
 
 /// What is kept.
 #[derive(Clone, Copy, Debug)]
@@ -19,18 +20,12 @@ pub(crate) struct Retention {
     pub(crate) keep_after: u64,
 }
 
-/// A writer waits no longer than for this many rows.
+/// A writer waits no longer than for this many payloads.
 const AT_ONCE: usize = 1000;
 
-/// `retired`: everything up to this sequence has been erased by age or size.
-const RETIRED: &str = "SELECT value FROM meta WHERE name = 'retired'";
+/// Everything up to this sequence has been erased by age or size.
+const RETIRED: &str = "retired";
 const SET_RETIRED: &str = "INSERT INTO meta VALUES ('retired', ?1) ON CONFLICT (name) DO UPDATE SET value = ?1";
-const AT: &str = "SELECT at FROM record WHERE seq = ?1";
-const KEPT: &str = "SELECT coalesce(sum(length(bytes)), 0) FROM record WHERE seq > ?1";
-const OLDEST: &str = "
-    SELECT seq, at, coalesce(length(bytes), 0) FROM record
-    WHERE seq > ?1 AND digest IS NOT NULL ORDER BY seq LIMIT ?2";
-const ERASE: &str = "UPDATE record SET salt = NULL, bytes = NULL WHERE seq > ?1 AND seq <= ?2 AND salt IS NOT NULL";
 
 /// What was erased by age or size.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +37,7 @@ pub(crate) struct Retired {
 }
 
 /// Erases what is not to be kept, with a connection of its own: the gate goes on meanwhile.
-pub(crate) fn retire(path: &Path, retention: Retention) -> Result<Retired, RetireError> {
+pub(in crate::store) fn retire(path: &Path, retention: Retention) -> Result<Retired, RetireError> {
     let mut journal = Journal::open(path, Durability::Process)?;
     let erased = journal.retire(retention).map_err(StoreError::doing("erasing old payloads"))?;
     let until = journal.retired_until().map_err(StoreError::doing("looking at what was erased"))?;
@@ -70,56 +65,81 @@ pub(super) fn youngest_retired() -> u64 {
 
 impl Journal {
     /// Up to which record payloads have been erased by age or size.
-    pub(super) fn retired(&self) -> rusqlite::Result<i64> {
-        let retired: Option<Vec<u8>> = self.connection.query_row(RETIRED, [], |row| row.get(0)).optional()?;
-        Ok(retired.and_then(|bytes| Some(i64::from_be_bytes(bytes.try_into().ok()?))).unwrap_or(0))
+    pub(super) fn retired(&self) -> rusqlite::Result<Seq> {
+        let noted = self.meta(RETIRED)?;
+        Ok(Seq(noted.and_then(|bytes| Some(u64::from_be_bytes(bytes.try_into().ok()?))).unwrap_or(0)))
     }
 
     /// When the last record was written whose payload has been erased by age or size.
     fn retired_until(&self) -> rusqlite::Result<u64> {
-        let at = self.connection.query_row(AT, [self.retired()?], |row| row.get::<_, i64>(0)).optional()?;
-        Ok(at.map_or(0, i64::cast_unsigned))
+        Ok(self.reader().record(self.retired()?, |_, record| record.skeleton.at)?.unwrap_or(0))
     }
 
     fn retire(&mut self, retention: Retention) -> rusqlite::Result<usize> {
         let mut retired = self.retired()?;
-        let mut kept: u64 = self.connection.query_row(KEPT, [retired], |row| row.get::<_, i64>(0))?.cast_unsigned();
+        let mut kept = self.kept_after(retired)?;
         let mut erased = 0;
         loop {
-            let (mut upto, mut goes_on) = (retired, false);
-            {
-                let mut oldest = self.connection.prepare_cached(OLDEST)?;
-                let mut rows = oldest.query(params![retired, AT_ONCE as i64])?;
-                let mut seen = 0;
-                while let Some(row) = rows.next()? {
-                    let (seq, at, size): (i64, i64, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-                    let (at, size) = (at.cast_unsigned(), size.cast_unsigned());
-                    let goes = at < retention.not_before || kept > retention.most_bytes && at < retention.keep_after;
-                    if !goes {
-                        break;
-                    }
-                    (upto, kept, seen) = (seq, kept - size, seen + 1);
+            let oldest = self.oldest(retired, &mut kept, retention)?;
+            if oldest.upto > retired {
+                let transaction = Transaction::begin(&self.connection)?;
+                for place in &oldest.payloads {
+                    place.erase(&transaction)?;
                 }
-                goes_on |= seen == AT_ONCE;
-            }
-            if upto > retired {
-                let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-                erased += transaction.execute(ERASE, params![retired, upto])?;
-                transaction.execute(SET_RETIRED, params![upto.to_be_bytes().as_slice()])?;
+                transaction.execute(SET_RETIRED, [oldest.upto.0.to_be_bytes().as_slice()])?;
                 transaction.commit()?;
-                retired = upto;
+                erased += oldest.payloads.len();
+                retired = oldest.upto;
             }
-            if !goes_on {
+            if oldest.seen < AT_ONCE {
                 return Ok(erased);
             }
         }
     }
+
+    /// How large the payloads after a record are together.
+    fn kept_after(&self, after: Seq) -> rusqlite::Result<u64> {
+        let mut kept = 0;
+        self.reader().each(after, |record| {
+            kept += record.kept().unwrap_or(0) as u64;
+            ControlFlow::Continue(())
+        })?;
+        Ok(kept)
+    }
+
+    /// The next payloads that are to go; what is then left is taken off `kept`.
+    fn oldest(&self, after: Seq, kept: &mut u64, retention: Retention) -> rusqlite::Result<Oldest> {
+        let mut oldest = Oldest { payloads: vec![], upto: after, seen: 0 };
+        self.reader().each_in_row(after, |row, record| {
+            if record.skeleton.digest.is_none() {
+                return ControlFlow::Continue(());
+            }
+            let at = record.skeleton.at;
+            let goes = at < retention.not_before || *kept > retention.most_bytes && at < retention.keep_after;
+            if !goes || oldest.seen == AT_ONCE {
+                return ControlFlow::Break(());
+            }
+            *kept = kept.saturating_sub(record.kept().unwrap_or(0) as u64);
+            (oldest.upto, oldest.seen) = (record.seq, oldest.seen + 1);
+            oldest.payloads.extend(Place::of(row, &record));
+            ControlFlow::Continue(())
+        })?;
+        Ok(oldest)
+    }
+}
+
+/// Payloads whose time has come, at most [`AT_ONCE`].
+struct Oldest {
+    payloads: Vec<Place>,
+    /// The last record that was looked at and whose payload goes, or is gone.
+    upto: Seq,
+    seen: usize,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::{Append, Entry, Payload, Seq, Store};
+    use crate::store::{Append, Entry, Payload, Store};
 
     async fn journal_of(path: &Path, entries: impl Iterator<Item = (u64, usize)>) {
         let mut store = Store::sqlite(path, Durability::Process).unwrap();
@@ -128,6 +148,7 @@ mod tests {
             Append {
                 subject: format!("event/{number}"),
                 after: None,
+                fresh: false,
                 entries: vec![Entry { at, body: b"{}".into(), payload }],
             }
         });
@@ -136,8 +157,8 @@ mod tests {
 
     fn kept(path: &Path) -> Vec<u64> {
         let store = Store::sqlite(path, Durability::Process).unwrap();
-        store.verify(None).expect("the chain holds");
-        let records = store.page(Seq(0), 10_000).unwrap();
+        store.records().verify(None).expect("the chain holds");
+        let records = store.records().page(Seq(0), 10_000).unwrap();
         records
             .into_iter()
             .filter(|stored| matches!(stored.payload, Payload::Kept(_)))

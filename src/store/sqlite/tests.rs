@@ -26,7 +26,7 @@ pub(super) fn place() -> (TempDir, PathBuf) {
 }
 
 /// Does not wait long for others.
-fn impatient(path: &Path) -> Journal {
+pub(super) fn impatient(path: &Path) -> Journal {
     Journal::open_with(path, Durability::Process, STEPS, Duration::from_millis(10)).unwrap()
 }
 
@@ -36,13 +36,16 @@ async fn a_journal_opened_again_is_the_same() {
         let (_folder, path) = place();
         let mut store = Store::sqlite(&path, durability).unwrap();
         store.append(vec![appending("ask/1", None, &["asked", "allowed"])]).await;
-        let (records, head) = (store.page(Seq(0), 10).unwrap(), store.head().unwrap());
+        let (records, head) = (store.records().page(Seq(0), 10).unwrap(), store.records().head().unwrap());
         drop(store);
 
         let mut store = Store::sqlite(&path, durability).unwrap();
-        assert_eq!((store.page(Seq(0), 10).unwrap(), store.head().unwrap()), (records, head.clone()));
+        assert_eq!(
+            (store.records().page(Seq(0), 10).unwrap(), store.records().head().unwrap()),
+            (records, head.clone())
+        );
         assert_eq!(store.append(vec![appending("ask/1", Some(2), &["ran"])]).await, [Ok(Seq(3))]);
-        assert_eq!(store.verify(Some(&head)).unwrap().records, 3);
+        assert_eq!(store.records().verify(Some(&head)).unwrap().records, 3);
     }
 }
 
@@ -101,7 +104,7 @@ async fn two_processes_on_one_journal_keep_one_chain() {
     assert_eq!(theirs.append(vec![appending("ask/1", Some(1), &["allowed"])]).await, [Ok(Seq(2))]);
     let late = ours.append(vec![appending("ask/1", Some(1), &["denied"]), appending("ask/2", None, &["asked"])]).await;
     assert_eq!(late, [Err(Refused::Conflict { last: Some(Seq(2)) }), Ok(Seq(3))]);
-    assert_eq!(theirs.verify(Some(&ours.head().unwrap())).unwrap().records, 3);
+    assert_eq!(theirs.records().verify(Some(&ours.records().head().unwrap())).unwrap().records, 3);
 }
 
 #[test]
@@ -115,7 +118,7 @@ fn a_batch_that_fails_leaves_nothing_behind() {
 
     allow(&journal, pages + 1);
     let large = Entry { at: 0, body: vec![0; 100_000], payload: None };
-    let large = Append { subject: "event/2".to_owned(), after: None, entries: vec![large] };
+    let large = Append { subject: "event/2".to_owned(), after: None, fresh: false, entries: vec![large] };
     let answers = journal.append(&[appending("event/1", None, &["arrived"]), large.clone()]);
     assert!(matches!(&answers[..], [Err(Refused::Failed(_)), Err(Refused::Failed(_))]), "{answers:?}");
 
@@ -153,7 +156,7 @@ async fn an_erased_payload_is_nowhere_on_the_disk() {
         for round in 0..ROUNDS {
             let append = |subject: usize| {
                 let entry = Entry { at: 0, body: b"arrived".to_vec(), payload: Some(secret(subject, round).into()) };
-                Append { subject: format!("event/{subject}"), after: last[subject], entries: vec![entry] }
+                Append { subject: format!("event/{subject}"), after: last[subject], fresh: false, entries: vec![entry] }
             };
             let answers = store.append((0..50).map(append).collect()).await;
             last = answers.into_iter().map(Result::ok).collect::<Vec<_>>().try_into().unwrap();
@@ -170,9 +173,9 @@ async fn an_erased_payload_is_nowhere_on_the_disk() {
         let left: BTreeSet<usize> =
             markers.filter_map(|marker| str::from_utf8(&marker[8..]).ok()?.parse().ok()).collect();
         assert_eq!(left, (0..50).step_by(5).collect());
-        assert_eq!(store.read("event/1").unwrap()[7].payload, Payload::Erased);
-        assert_eq!(store.read("event/5").unwrap()[7].payload, Payload::Kept(secret(5, 7)));
-        assert_eq!(store.verify(None).unwrap().records, 50 * ROUNDS as u64);
+        assert_eq!(store.records().read("event/1").unwrap()[7].payload, Payload::Erased);
+        assert_eq!(store.records().read("event/5").unwrap()[7].payload, Payload::Kept(secret(5, 7)));
+        assert_eq!(store.records().verify(None).unwrap().records, 50 * ROUNDS as u64);
     }
 }
 
@@ -182,9 +185,48 @@ fn an_erasure_that_cannot_reach_the_log_says_so_and_can_be_tried_again() {
     let mut journal = impatient(&path);
     journal.append(&[appending("ask/1", None, &["asked"])]);
     let other = Connection::open(&path).unwrap();
-    other.execute_batch("BEGIN; SELECT count(*) FROM record").unwrap();
+    other.execute_batch("BEGIN; SELECT count(*) FROM batch").unwrap();
     assert!(journal.erase("ask/1").is_err());
     other.execute_batch("COMMIT").unwrap();
     assert_eq!(journal.erase("ask/1").unwrap(), 0);
     assert_eq!(fs::metadata(path.with_extension("db-wal")).unwrap().len(), 0);
+}
+
+#[test]
+fn a_journal_that_was_just_opened_turns_away_whoever_names_the_wrong_record() {
+    let (_folder, path) = place();
+    let written =
+        impatient(&path).append(&[appending("ask/1", None, &["asked"]), appending("ask/2", None, &["asked"])]);
+    assert_eq!(written, [Ok(Seq(1)), Ok(Seq(2))]);
+    let conflict = |last: u64| Err(Refused::Conflict { last: Some(Seq(last)) });
+    for (append, answer) in [
+        (appending("ask/1", None, &["asked again"]), conflict(1)),
+        (appending("ask/1", Some(2), &["allowed"]), conflict(1)),
+        (appending("ask/3", Some(2), &["allowed"]), Err(Refused::Conflict { last: None })),
+        (appending("ask/1", Some(1), &["allowed"]), Ok(Seq(3))),
+        (appending("ask/3", None, &["asked"]), Ok(Seq(3))),
+    ] {
+        let (_elsewhere, copy) = place();
+        fs::copy(&path, &copy).unwrap();
+        let mut journal = impatient(&copy);
+        assert_eq!(journal.last_of("ask/2").unwrap(), Some(Seq(2)));
+        assert_eq!(journal.append(std::slice::from_ref(&append)), [answer], "{append:?}");
+        // And once more, now that it knows its subjects.
+        let [last, other] = ["ask/1", "ask/9"].map(|subject| journal.last_of(subject).unwrap());
+        assert_eq!(last, Some(if append.subject == "ask/1" && append.after == Some(Seq(1)) { Seq(3) } else { Seq(1) }));
+        assert_eq!(other, None);
+        assert_eq!(journal.append(&[appending("ask/2", None, &["asked again"])]), [conflict(2)]);
+    }
+}
+
+#[test]
+fn an_event_that_is_said_to_be_new_is_taken_at_its_word_once() {
+    let (_folder, path) = place();
+    let mut journal = impatient(&path);
+    let fresh = Append { fresh: true, ..appending("event/1", None, &["arrived"]) };
+    assert_eq!(
+        journal.append(&[fresh.clone(), fresh.clone()]),
+        [Ok(Seq(1)), Err(Refused::Conflict { last: Some(Seq(1)) })]
+    );
+    assert_eq!(journal.append(&[fresh]), [Err(Refused::Conflict { last: Some(Seq(1)) })]);
 }

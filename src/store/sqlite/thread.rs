@@ -1,63 +1,86 @@
-//! The two threads that wait for the disk, so that their caller can do something else meanwhile.
+//! The threads that wait for the disk, so that their caller can do something else meanwhile.
 
+use std::fs::File;
 use std::io;
-use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::iter;
+use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 
 use tokio::sync::oneshot;
 
 use super::Journal;
-use crate::store::{Append, Refused, Seq};
+use crate::store::{Records, Safety};
 
-type Answers = Vec<Result<Seq, Refused>>;
-
-/// Appends batches, one after the other.
-pub(super) struct Appender(Worker<Batch>);
-
-struct Batch {
-    appends: Vec<Append>,
-    answer: oneshot::Sender<Answers>,
+/// Makes safe what was written to the write-ahead log: one sync for all that was written before it.
+pub(super) struct Syncer {
+    worker: Worker<Waiting>,
+    /// Why a sync has failed. What the system then dropped nobody knows, and a later sync would not tell: so this stays.
+    failed: Arc<OnceLock<String>>,
 }
 
-impl Appender {
-    pub(super) fn start(mut journal: Journal) -> io::Result<Self> {
-        let append = move |batches: Receiver<Batch>| {
-            for batch in batches {
-                let answers = journal.append(&batch.appends);
-                // A caller that no longer waits does not want to know.
-                batch.answer.send(answers).ok();
+type Waiting = oneshot::Sender<Result<(), String>>;
+
+impl Syncer {
+    /// More who wait for one sync than the hub lets run ahead.
+    const MOST_WAITING: usize = 64;
+
+    pub(super) fn start(log: File) -> io::Result<Self> {
+        let failed = Arc::new(OnceLock::new());
+        let noted = Arc::clone(&failed);
+        let sync = move |asked: Receiver<Waiting>| {
+            while let Ok(first) = asked.recv() {
+                // Each has asked after it had written.
+                let waiting: Vec<Waiting> = iter::once(first).chain(asked.try_iter()).collect();
+                let synced = sync(&log, &noted);
+                for waits in waiting {
+                    // Who no longer waits does not want to know.
+                    waits.send(synced.clone()).ok();
+                }
             }
         };
-        Worker::start("append", append).map(Self)
+        Ok(Self { worker: Worker::start("sync", Self::MOST_WAITING, sync)?, failed })
     }
 
-    pub(super) async fn append(&self, appends: Vec<Append>) -> Answers {
-        let count = appends.len();
+    /// Told when everything that is written by now is safe.
+    pub(super) fn sync(&self) -> Safety {
         let (answer, answered) = oneshot::channel();
-        // Finds no room, and waits, only when callers before this one have given up on their batches.
-        if let Some(batches) = &self.0.jobs {
-            batches.send(Batch { appends, answer }).ok();
+        if let Some(jobs) = &self.worker.jobs {
+            jobs.send(answer).ok();
         }
-        // A thread that dies drops the batch and with it the answer, so that nobody hangs here.
-        answered.await.unwrap_or_else(|_| {
-            let refused = Refused::Failed("the journal's thread for appends has ended".to_owned());
-            vec![Err(refused); count]
-        })
+        Safety::Later(answered)
+    }
+
+    pub(super) fn failure(&self) -> Option<&str> {
+        self.failed.get().map(String::as_str)
     }
 }
 
-/// Moves what was appended from the write-ahead log into the file. That takes two syncs, for which no append waits.
+fn sync(log: &File, failed: &OnceLock<String>) -> Result<(), String> {
+    if failed.get().is_none()
+        && let Err(error) = log.sync_data()
+    {
+        tracing::error!(%error, "the disk did not keep what was written: nothing more is taken in");
+        let why = format!("the disk did not keep what was written ({error}): see to it, then start the gate anew");
+        failed.get_or_init(|| why);
+    }
+    failed.get().map_or(Ok(()), |why| Err(why.clone()))
+}
+
+/// Moves what was appended from the write-ahead log into the file. That takes two syncs, for which no append waits. Then
+/// the index takes it in.
 pub(super) struct Checkpointer {
     worker: Worker<()>,
-    /// By how many bytes the log has grown since the thread was last woken, roughly. Changed by `appended`.
+    /// By how many bytes the log has grown since the thread was last woken, roughly. The first append wakes it: a journal
+    /// that was made larger elsewhere may lack an index.
     grown: usize,
 }
 
 impl Checkpointer {
     /// Seldom enough to be cheap, often enough that the log is soon used again from its start.
     const WORTHWHILE: usize = 4 << 20;
-    /// Even the smallest batch writes a page of the records and one of the index.
-    const PER_BATCH: usize = 2 * 4096;
+    /// Even the smallest batch writes a page.
+    const PER_BATCH: usize = 4096;
 
     pub(super) fn start(journal: Journal) -> io::Result<Self> {
         let checkpoint = move |wakes: Receiver<()>| {
@@ -65,9 +88,12 @@ impl Checkpointer {
                 if let Err(error) = journal.checkpoint() {
                     tracing::warn!(%error, "the journal's write-ahead log stays as it is for now");
                 }
+                if let Err(error) = journal.index.fill(&journal.reader()) {
+                    tracing::warn!(%error, "the journal's index stays as it is for now");
+                }
             }
         };
-        Ok(Self { worker: Worker::start("checkpoint", checkpoint)?, grown: 0 })
+        Ok(Self { worker: Worker::start("checkpoint", 1, checkpoint)?, grown: Self::WORTHWHILE })
     }
 
     pub(super) fn appended(&mut self, bytes: usize) {
@@ -83,6 +109,29 @@ impl Checkpointer {
     }
 }
 
+/// Something to be read.
+pub(super) type Read = Box<dyn FnOnce(Records<'_>) + Send>;
+
+/// Reads with a connection of its own, one after the other.
+pub(super) struct Aside(Worker<Read>);
+
+impl Aside {
+    const MOST_WAITING: usize = 64;
+
+    pub(super) fn start(journal: Journal) -> io::Result<Self> {
+        let read = move |reads: Receiver<Read>| reads.into_iter().for_each(|read| read(Records::Sqlite(&journal)));
+        Worker::start("read", Self::MOST_WAITING, read).map(Self)
+    }
+
+    /// Gives it back when there is no room, or nobody to read.
+    pub(super) fn take(&self, read: Read) -> Result<(), Read> {
+        let Some(reads) = &self.0.jobs else { return Err(read) };
+        reads.try_send(read).map_err(|refused| match refused {
+            TrySendError::Full(read) | TrySendError::Disconnected(read) => read,
+        })
+    }
+}
+
 /// A thread that works off what it is sent, and ends when it is dropped.
 struct Worker<T> {
     /// `None` only while being dropped: that is how the thread learns that nothing more will come.
@@ -91,8 +140,8 @@ struct Worker<T> {
 }
 
 impl<T: Send + 'static> Worker<T> {
-    fn start(name: &str, work: impl FnOnce(Receiver<T>) + Send + 'static) -> io::Result<Self> {
-        let (jobs, received) = mpsc::sync_channel(1);
+    fn start(name: &str, room: usize, work: impl FnOnce(Receiver<T>) + Send + 'static) -> io::Result<Self> {
+        let (jobs, received) = mpsc::sync_channel(room);
         let handle = thread::Builder::new().name(name.to_owned()).spawn(move || work(received))?;
         Ok(Self { jobs: Some(jobs), handle: Some(handle) })
     }
@@ -113,25 +162,27 @@ impl<T> Drop for Worker<T> {
 mod tests {
     use super::*;
 
-    fn append() -> Append {
-        Append { subject: "event/1".to_owned(), after: None, entries: Vec::new() }
-    }
-
-    fn assert_all_failed(answers: &Answers, count: usize) {
-        assert_eq!(answers.len(), count);
-        assert!(answers.iter().all(|answer| matches!(answer, Err(Refused::Failed(_)))));
+    #[tokio::test]
+    async fn a_dead_thread_is_told_and_never_hangs() {
+        let syncer = Syncer { worker: Worker::start("dies", 1, drop).unwrap(), failed: Arc::default() };
+        assert!(syncer.sync().reached().await.is_err());
+        let later = Worker::start("dies later", 1, |jobs: Receiver<Waiting>| drop(jobs.recv())).unwrap();
+        let syncer = Syncer { worker: later, failed: Arc::default() };
+        assert!(syncer.sync().reached().await.is_err());
+        assert!(syncer.sync().reached().await.is_err());
     }
 
     #[tokio::test]
-    async fn a_dead_thread_refuses_and_never_hangs() {
-        let appender = Appender(Worker::start("dies", drop).unwrap());
-        assert_all_failed(&appender.append(vec![append(), append()]).await, 2);
-    }
-
-    #[tokio::test]
-    async fn a_thread_that_dies_over_a_batch_refuses_it_and_all_that_follow() {
-        let appender = Appender(Worker::start("dies later", |batches| drop(batches.recv())).unwrap());
-        assert_all_failed(&appender.append(vec![append()]).await, 1);
-        assert_all_failed(&appender.append(vec![append()]).await, 1);
+    async fn after_a_sync_that_failed_none_succeeds() {
+        // A pipe cannot be synced.
+        let (_reader, writer) = io::pipe().unwrap();
+        let syncer = Syncer::start(File::from(std::os::fd::OwnedFd::from(writer))).unwrap();
+        assert_eq!(syncer.failure(), None);
+        let why = syncer.sync().reached().await.unwrap_err();
+        assert!(why.contains("start the gate anew"), "{why}");
+        assert_eq!(syncer.failure(), Some(&*why));
+        let sound = tempfile::tempfile().unwrap();
+        assert_eq!(sync(&sound, &syncer.failed), Err(why), "although this one would do");
+        assert_eq!(sync(&sound, &OnceLock::new()), Ok(()));
     }
 }

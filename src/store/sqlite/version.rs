@@ -2,12 +2,22 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
+use super::packing::pack;
+
 /// "Port": says that a SQLite database is a journal.
 pub(super) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Port");
 
+/// From one version to the next.
+#[derive(Clone, Copy)]
+pub(super) enum Step {
+    Sql(&'static str),
+    /// The records of a commit become one row.
+    Pack,
+}
+
 /// The first step makes version 1 of an empty file, the second makes version 2 of that. What was released is never
 /// changed, only added to.
-pub(super) const STEPS: &[&str] = &[APART, TOGETHER];
+pub(super) const STEPS: &[Step] = &[Step::Sql(APART), Step::Sql(TOGETHER), Step::Pack];
 
 /// Payloads in a table of their own: a page more to be written for each append.
 const APART: &str = "
@@ -71,13 +81,16 @@ pub(super) fn recognise(connection: &Connection) -> rusqlite::Result<Option<u32>
 }
 
 /// Takes the steps that are still to be taken, all or none.
-pub(super) fn upgrade(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<()> {
+pub(super) fn upgrade(connection: &mut Connection, steps: &[Step]) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Exclusive)?;
     // The version is looked up again, because another process may have been faster.
     let taken = version(&transaction)? as usize;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     for (version, step) in (1_u32..).zip(steps).skip(taken) {
-        transaction.execute_batch(step)?;
+        match step {
+            Step::Sql(sql) => transaction.execute_batch(sql)?,
+            Step::Pack => pack(&transaction)?,
+        }
         transaction.pragma_update(None, "user_version", version)?;
     }
     transaction.commit()

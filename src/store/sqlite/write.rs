@@ -1,26 +1,37 @@
-//! Appending a batch in one transaction, and erasing what must not stay.
+//! Appending: what is written together becomes one row, and is committed in one transaction.
 
-use std::ops::Deref;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::ops::{ControlFlow, Deref};
 
+use rusqlite::Connection;
 use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_ROWID};
-use rusqlite::{CachedStatement, Connection, OptionalExtension};
 
 use super::Journal;
+use super::form::{self, NewRecord, RowRecords};
+use super::known::Known;
+use super::read::Reader;
 use crate::store::chain::{self, GENESIS, Hash, Salt, Skeleton};
 use crate::store::{Append, Entry, Refused, Seq, StoreError};
 
-const TAIL: &str = "
-    SELECT (SELECT max(seq) FROM record), (SELECT chain FROM record WHERE writer = ?1 ORDER BY seq DESC LIMIT 1)";
-const LAST: &str = "SELECT seq FROM record WHERE subject = ?1 ORDER BY after DESC LIMIT 1";
-const IS_OF: &str = "SELECT 1 FROM record WHERE seq = ?1 AND subject = ?2";
-const INSERT: &str = "
-    INSERT INTO record (seq, subject, after, at, writer, body, digest, chain, salt, bytes)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10) ON CONFLICT (subject, after) DO NOTHING";
-const ERASE: &str = "UPDATE record SET salt = NULL, bytes = NULL WHERE subject = ?1 AND salt IS NOT NULL";
+/// A row takes no further record when it has grown to this many bytes, so that a single record can be read without
+/// reading much else. What one record has is never divided.
+pub(super) const LARGE_ROW: usize = 64 << 10;
+
+const LAST_ROW: &str = "SELECT first_seq, bytes FROM batch ORDER BY first_seq DESC LIMIT 1";
+pub(super) const INSERT: &str = "INSERT INTO batch (first_seq, count, bytes) VALUES (?1, ?2, ?3)";
 
 impl Journal {
+    /// The last record of a subject, as far as this connection can see without a transaction.
+    pub(super) fn last_of(&mut self, subject: &str) -> Result<Option<Seq>, StoreError> {
+        if self.tail.is_none() {
+            // What is noted may be of a transaction that was taken back.
+            let last = self.reader().last_of(subject);
+            return last.map_err(StoreError::doing("looking for the last record of a subject"));
+        }
+        let reader = Reader { connection: &self.connection, index: &self.index };
+        let last = self.known.look_up(&reader, subject);
+        last.map_err(StoreError::doing("looking for the last record of a subject"))
+    }
+
     pub(super) fn append(&mut self, appends: &[Append]) -> Vec<Result<Seq, Refused>> {
         self.append_all(appends).unwrap_or_else(|error| {
             // Everything was taken back, also what others in the batch had a conflict with: all have failed.
@@ -32,7 +43,7 @@ impl Journal {
     fn append_all(&mut self, appends: &[Append]) -> Result<Vec<Result<Seq, Refused>>, StoreError> {
         let known = self.tail.take();
         let appended = match self.transact(appends, known) {
-            // Another process has written since: the tail we knew is not the tail any more.
+            // Another process has written since: neither the tail we knew nor the last records of subjects are the last.
             Err(error) if known.is_some() && is_taken(&error) => self.transact(appends, None),
             appended => appended,
         };
@@ -41,43 +52,57 @@ impl Journal {
 
     fn transact(&mut self, appends: &[Append], tail: Option<Tail>) -> rusqlite::Result<Vec<Result<Seq, Refused>>> {
         let transaction = Transaction::begin(&self.connection)?;
-        let mut batch = Batch::begin(&transaction, tail, &self.writer, &mut self.salts)?;
+        let tail = match tail {
+            Some(tail) => tail,
+            None => {
+                let tail = Tail::look_up(&transaction)?;
+                self.known.forget(tail.last);
+                tail
+            }
+        };
+        form::begin(&mut self.row, &self.writer);
+        let mut batch = Batch {
+            reader: Reader { connection: &transaction, index: &self.index },
+            writer: &self.writer,
+            salts: &mut self.salts,
+            known: &mut self.known,
+            row: &mut self.row,
+            first: Seq(tail.last.0 + 1),
+            tail,
+        };
         let answers = appends.iter().map(|append| batch.append(append)).collect::<rusqlite::Result<_>>()?;
+        batch.finish_row()?;
         let tail = batch.tail;
-        drop(batch);
         transaction.commit()?;
         self.tail = Some(tail);
         Ok(answers)
     }
+}
 
-    /// Rows are emptied where they lie, never deleted. Deleting would make SQLite move neighbours together, and copies
-    /// of them stay in the unused part of a page, `secure_delete` or not, where a later erasure does not find them.
-    pub(super) fn erase(&mut self, subject: &str) -> Result<usize, StoreError> {
-        let erased = self.connection.execute(ERASE, [subject]).map_err(StoreError::doing("erasing payloads"))?;
-        self.empty_the_log()?;
-        Ok(erased)
-    }
-
-    /// Moves into the file what nobody is reading from the log any more; waits for nobody.
-    pub(super) fn checkpoint(&self) -> rusqlite::Result<()> {
-        self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))
-    }
-
-    /// What was written lately is in the write-ahead log as well. Only one may tidy the log at a time, and SQLite does
-    /// not wait for another who does, our own checkpointer included.
-    pub(super) fn empty_the_log(&self) -> Result<(), StoreError> {
-        let doing = "erasing payloads from the write-ahead log";
-        let deadline = Instant::now() + self.patience;
-        loop {
-            let busy = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
-            if !busy.map_err(StoreError::doing(doing))? {
-                return Ok(());
-            }
-            if Instant::now() > deadline {
-                return Err(StoreError::doing(doing)("another process is using it"));
-            }
-            thread::sleep(Duration::from_millis(5));
+impl Known {
+    /// The last record of a subject, exactly. What had to be gone through for it need not be again.
+    fn look_up(&mut self, reader: &Reader<'_>, subject: &str) -> rusqlite::Result<Option<Seq>> {
+        if let Some(last) = self.last(self.key(subject)) {
+            let is_its_own = reader.record(last, |_, record| record.skeleton.subject == subject.as_bytes())?;
+            return if is_its_own == Some(true) { Ok(Some(last)) } else { reader.last_of(subject) };
         }
+        let (mut indexed, upto) = reader.index.look_up(reader, subject);
+        let (mut last, mut older) = (indexed.pop(), vec![]);
+        if upto >= self.after() {
+            return Ok(last);
+        }
+        reader.each(upto, |record| {
+            if record.seq > self.after() {
+                return ControlFlow::Break(());
+            }
+            if record.skeleton.subject == subject.as_bytes() {
+                last = Some(record.seq);
+            }
+            older.push((self.key(record.skeleton.subject), record.seq));
+            ControlFlow::Continue(())
+        })?;
+        self.note_older(upto, &older);
+        Ok(last)
     }
 }
 
@@ -87,18 +112,24 @@ fn is_taken(error: &rusqlite::Error) -> bool {
     matches!(code, Some(SQLITE_CONSTRAINT_PRIMARYKEY | SQLITE_CONSTRAINT_ROWID))
 }
 
-/// Where the journal ends: its last record, and the writer's chain up to there.
+/// Where the journal ends: its last record, and the chain up to there.
 #[derive(Clone, Copy)]
 pub(super) struct Tail {
-    last: Seq,
-    chain: Hash,
+    pub(super) last: Seq,
+    pub(super) chain: Hash,
 }
 
 impl Tail {
-    fn look_up(connection: &Connection, writer: &[u8]) -> rusqlite::Result<Self> {
-        let (last, chain): (Option<Seq>, Option<Hash>) =
-            connection.prepare_cached(TAIL)?.query_row([writer], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        Ok(Self { last: last.unwrap_or(Seq(0)), chain: chain.unwrap_or(GENESIS) })
+    pub(super) fn look_up(connection: &Connection) -> rusqlite::Result<Self> {
+        let mut statement = connection.prepare_cached(LAST_ROW)?;
+        let mut rows = statement.query([])?;
+        let mut tail = Self { last: Seq(0), chain: GENESIS };
+        let Some(row) = rows.next()? else { return Ok(tail) };
+        for record in RowRecords::of(row.get(0)?, row.get_ref(1)?.as_blob()?)? {
+            let record = record?;
+            tail = Self { last: record.seq, chain: record.chain.try_into().unwrap_or(GENESIS) };
+        }
+        Ok(tail)
     }
 }
 
@@ -123,15 +154,15 @@ impl Salts {
 
 /// A transaction that may write from its first moment, and is taken back unless it is committed. Unlike rusqlite's own
 /// it has its statements prepared.
-struct Transaction<'a>(&'a Connection);
+pub(super) struct Transaction<'a>(&'a Connection);
 
 impl<'a> Transaction<'a> {
-    fn begin(connection: &'a Connection) -> rusqlite::Result<Self> {
+    pub(super) fn begin(connection: &'a Connection) -> rusqlite::Result<Self> {
         connection.prepare_cached("BEGIN IMMEDIATE")?.execute([])?;
         Ok(Self(connection))
     }
 
-    fn commit(self) -> rusqlite::Result<()> {
+    pub(super) fn commit(self) -> rusqlite::Result<()> {
         self.prepare_cached("COMMIT")?.execute([]).map(drop)
     }
 }
@@ -156,50 +187,47 @@ impl Drop for Transaction<'_> {
 
 /// One transaction being filled.
 struct Batch<'a> {
-    transaction: &'a Transaction<'a>,
-    insert: CachedStatement<'a>,
+    reader: Reader<'a>,
     writer: &'a [u8],
     salts: &'a mut Salts,
+    /// If the transaction is taken back, it is forgotten with all that was noted here.
+    known: &'a mut Known,
+    /// The row being filled.
+    row: &'a mut Vec<u8>,
+    /// Its first record.
+    first: Seq,
     /// Where the journal ends so far.
     tail: Tail,
 }
 
-impl<'a> Batch<'a> {
-    /// What is known of the tail from the batch before need not be looked up. Should it be wrong, the first insert
-    /// finds its sequence taken.
-    fn begin(
-        transaction: &'a Transaction<'a>,
-        tail: Option<Tail>,
-        writer: &'a [u8],
-        salts: &'a mut Salts,
-    ) -> rusqlite::Result<Self> {
-        let tail = tail.map_or_else(|| Tail::look_up(transaction, writer), Ok)?;
-        let insert = transaction.prepare_cached(INSERT)?;
-        Ok(Self { transaction, insert, writer, salts, tail })
-    }
-
+impl Batch<'_> {
     fn append(&mut self, append: &Append) -> rusqlite::Result<Result<Seq, Refused>> {
-        let Some((first, rest)) = append.entries.split_first() else {
+        if append.entries.is_empty() {
             return Ok(Err(Refused::nothing_to_append()));
-        };
-        // The unique index sees who comes second, but not who names a record that never was the subject's.
-        if let Some(after) = append.after
-            && !self.transaction.prepare_cached(IS_OF)?.exists((after, &append.subject))?
-        {
-            return self.conflict(&append.subject);
         }
-        if !self.insert(&append.subject, append.after.unwrap_or(Seq(0)), first)? {
-            return self.conflict(&append.subject);
+        let key = self.known.key(&append.subject);
+        let known = self.known.last(key);
+        let is_right = known.is_some() && known == append.after || known.is_none() && append.fresh;
+        if !is_right {
+            let last = match known.filter(|seq| *seq >= self.first) {
+                // Written in this very transaction, so that no reader finds it in a row yet.
+                Some(seq) => Some(seq),
+                None => self.known.look_up(&self.reader, &append.subject)?,
+            };
+            if last != append.after {
+                return Ok(Err(Refused::Conflict { last }));
+            }
         }
-        for entry in rest {
-            self.insert(&append.subject, self.tail.last, entry)?;
+        let mut after = append.after.unwrap_or(Seq(0));
+        for entry in &append.entries {
+            self.put(&append.subject, after, entry)?;
+            after = self.tail.last;
         }
-        Ok(Ok(self.tail.last))
+        self.known.note(key, after);
+        Ok(Ok(after))
     }
 
-    /// False when the subject already has a record after that one.
-    fn insert(&mut self, subject: &str, after: Seq, entry: &Entry) -> rusqlite::Result<bool> {
-        let seq = Seq(self.tail.last.0 + 1);
+    fn put(&mut self, subject: &str, after: Seq, entry: &Entry) -> rusqlite::Result<()> {
         let payload = match &entry.payload {
             None => None,
             Some(payload) => Some((self.salts.next()?, payload)),
@@ -214,27 +242,23 @@ impl<'a> Batch<'a> {
             digest: digest.as_ref().map(Hash::as_slice),
         };
         let chain = skeleton.chained_to(&self.tail.chain);
-        let inserted = self.insert.execute((
-            seq,
-            subject,
-            after,
-            entry.at.cast_signed(),
-            self.writer,
-            &entry.body,
-            skeleton.digest,
-            chain,
-            payload.map(|(salt, _)| salt),
-            payload.map(|(_, bytes)| bytes),
-        ))?;
-        if inserted == 0 {
-            return Ok(false);
+        let payload = payload.as_ref().map(|(salt, bytes)| (salt.as_slice(), bytes.as_ref()));
+        form::put(self.row, &NewRecord { skeleton, chain: &chain, payload });
+        self.tail = Tail { last: Seq(self.tail.last.0 + 1), chain };
+        if self.row.len() >= LARGE_ROW {
+            self.finish_row()?;
         }
-        self.tail = Tail { last: seq, chain };
-        Ok(true)
+        Ok(())
     }
 
-    fn conflict(&self, subject: &str) -> rusqlite::Result<Result<Seq, Refused>> {
-        let last = self.transaction.prepare_cached(LAST)?.query_row([subject], |row| row.get(0)).optional()?;
-        Ok(Err(Refused::Conflict { last }))
+    fn finish_row(&mut self) -> rusqlite::Result<()> {
+        let count = (self.tail.last.0 + 1).saturating_sub(self.first.0);
+        if count > 0 {
+            let mut insert = self.reader.connection.prepare_cached(INSERT)?;
+            insert.execute((self.first, count.cast_signed(), self.row.as_slice()))?;
+            self.first = Seq(self.tail.last.0 + 1);
+            form::begin(self.row, self.writer);
+        }
+        Ok(())
     }
 }

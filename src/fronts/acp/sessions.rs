@@ -58,6 +58,14 @@ pub(super) struct Started {
     pub(super) servers: Option<ServersFile>,
 }
 
+/// How a conversation is gone on with.
+pub(super) struct Wish {
+    pub(super) from: Beginning,
+    /// As the person has set them; none: as this program was started with.
+    pub(super) mode: Option<String>,
+    pub(super) model: Option<String>,
+}
+
 /// Which conversation a session is about.
 pub(super) enum Opening {
     New,
@@ -89,7 +97,7 @@ impl Sessions {
             }
         };
         let has_spoken = matches!(from, Beginning::Resumed(_));
-        let started = self.launch(&id, &place, from).await?;
+        let started = self.launch(&id, &place, Wish { from, mode: None, model: None }).await?;
         let settings =
             Settings::new(started.launched.mode.clone(), self.config.allow_bypass, self.options.model.clone());
         Ok(Session::new(id, editor, place, started, settings, has_spoken))
@@ -105,13 +113,13 @@ impl Sessions {
     }
 
     /// A Claude Code for a conversation of the editor.
-    pub(super) async fn launch(&self, id: &SessionId, place: &Place, from: Beginning) -> Result<Started, Error> {
+    pub(super) async fn launch(&self, id: &SessionId, place: &Place, wish: Wish) -> Result<Started, Error> {
         let servers = ServersFile::write(&self.paths.state_dir, &id.to_string(), place.servers.clone())?;
         let claude_options = Options {
             folder: place.folder.clone(),
-            mode: self.options.mode.clone().unwrap_or_default(),
-            from,
-            model: self.options.model.clone(),
+            mode: wish.mode.or_else(|| self.options.mode.clone()).unwrap_or_default(),
+            from: wish.from,
+            model: wish.model.or_else(|| self.options.model.clone()),
             add_dir: place.more_folders.clone(),
             mcp_config: servers.iter().map(ServersFile::path).collect(),
             partial: true,

@@ -30,6 +30,8 @@ use crate::mint::{mint, uuid};
 use crate::session::gatekeeper::{Front, GatekeeperSettings};
 use crate::session::link;
 
+/// Whoever starts a session waits so long for a gate that is slow; one that has to be started first is there within it.
+const MODE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long fronts may take to read that the session has ended.
 const LAST_LINES_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -55,6 +57,8 @@ pub(crate) struct LaunchOptions {
     pub(crate) ask_limit: Option<Duration>,
     /// Someone is at the front that starts it.
     pub(crate) attended: bool,
+    /// What that person is called.
+    pub(crate) front: &'static str,
     /// Channel servers that were started for it.
     pub(crate) channels: Option<StartedChannels>,
 }
@@ -65,6 +69,8 @@ pub(crate) struct Launched {
     pub(crate) command: mpsc::Sender<Command>,
     /// Why the person at this front cannot answer prompts.
     pub(crate) no_answers: Option<String>,
+    /// The mode that it starts in.
+    pub(crate) mode: String,
     pub(crate) running: Running,
 }
 
@@ -116,6 +122,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let start = Start {
         folder: options.folder.clone(),
         once: wanted.once,
+        front: wanted.front,
         prompt: wanted.prompt.clone(),
         prompt_by: wanted.prompt_by,
         gatekeeper: GatekeeperSettings {
@@ -156,7 +163,13 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
             None
         }
     };
-    Ok(Launched { told, command, no_answers, running: Running { driving, sharing, listening, writers } })
+    Ok(Launched {
+        told,
+        command,
+        no_answers,
+        mode: options.mode,
+        running: Running { driving, sharing, listening, writers },
+    })
 }
 
 /// What the front that started the session wants. It directs the session in any case, but answers only where it may.
@@ -203,7 +216,8 @@ async fn mode_set_at_the_gate(paths: &Paths, folder: &Path) -> Option<SetModeVie
         let path = format!("/api/v1/modes/default?folder={}", segment(&folder.display().to_string()));
         Client::new(paths).get::<DefaultModeView>(&path).await
     };
-    match asking.await {
+    let asked = tokio::time::timeout(MODE_TIMEOUT, asking).await;
+    match asked.unwrap_or_else(|_| Err(anyhow::anyhow!("it did not answer in time"))) {
         Ok(DefaultModeView { set, .. }) => set,
         // A gate of an earlier release, which has no such records.
         Err(error) if is_not_found(&error) => None,

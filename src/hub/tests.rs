@@ -384,7 +384,7 @@ async fn events_are_written_while_the_disk_works_and_nothing_is_done_about_them_
     assert!(matches!(first.await.unwrap(), Ok(Answer::Accepted { .. })));
     assert_eq!(process.next_event().await.1, "one");
     let looking = hub.clone();
-    let looking = tokio::spawn(async move { looking.look(|state| state.waiting_total()).await });
+    let looking = tokio::spawn(async move { looking.look(State::waiting_total).await });
     rest().await;
     assert!(process.outgoing.try_recv().is_err(), "the second is not safe yet");
     assert!(!second.is_finished() && !looking.is_finished(), "and nobody sees it");

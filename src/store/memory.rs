@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use super::chain::{self, Found, GENESIS, Hash, Salt, Skeleton, Walk};
-use super::{Append, Entry, Payload, Refused, Safety, Seq, StoreError, Stored, Verified, VerifyError, Written};
+use super::{Append, Entry, Payload, Refused, Safety, Seq, StoreError, Stored, Verified, VerifyError, WrittenAppends};
 
 /// Whoever waits for what was written to be safe, in the order of the writing.
 pub(crate) type Syncs = std::sync::mpsc::Receiver<tokio::sync::oneshot::Sender<Result<(), String>>>;
@@ -41,12 +41,12 @@ impl Memory {
         (Self { syncs: Some(sender), ..Self::default() }, syncs)
     }
 
-    pub(super) fn write(&mut self, appends: Vec<Append>) -> Written {
-        let answers = appends.into_iter().map(|append| self.append_one(append)).collect();
-        let Some(syncs) = &self.syncs else { return Written { answers, safety: Safety::Now } };
+    pub(super) fn write(&mut self, appends: &[Append]) -> WrittenAppends {
+        let answers = appends.iter().map(|append| self.append_one(append.clone())).collect();
+        let Some(syncs) = &self.syncs else { return WrittenAppends { answers, safety: Safety::Now } };
         let (tell, told) = tokio::sync::oneshot::channel();
         syncs.send(tell).ok();
-        Written { answers, safety: Safety::Later(told) }
+        WrittenAppends { answers, safety: Safety::Later(told) }
     }
 
     fn append_one(&mut self, append: Append) -> Result<Seq, Refused> {

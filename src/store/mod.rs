@@ -100,7 +100,7 @@ impl Refused {
 }
 
 /// What was taken, and when it is safe.
-pub(crate) struct Written {
+pub(crate) struct WrittenAppends {
     /// In the order of the appends, each with the sequence of its last entry.
     pub(crate) answers: Vec<Result<Seq, Refused>>,
     pub(crate) safety: Safety,
@@ -236,11 +236,11 @@ impl Store {
     ///
     /// Nothing may be done that rests on it before it is safe. What is written is safe in the order of the writing, and
     /// when one cannot be made safe nothing after it is taken.
-    pub(crate) fn write(&mut self, appends: Vec<Append>) -> Written {
+    pub(crate) fn write(&mut self, appends: &[Append]) -> WrittenAppends {
         match self {
             #[cfg(test)]
             Self::Memory(memory) => memory.write(appends),
-            Self::Sqlite(sqlite) => sqlite.write(&appends),
+            Self::Sqlite(sqlite) => sqlite.write(appends),
         }
     }
 
@@ -256,7 +256,7 @@ impl Store {
     /// The same as `write`, and returns when it is safe.
     #[cfg(test)]
     pub(crate) async fn append(&mut self, appends: Vec<Append>) -> Vec<Result<Seq, Refused>> {
-        let Written { answers, mut safety } = self.write(appends);
+        let WrittenAppends { answers, mut safety } = self.write(&appends);
         match safety.reached().await {
             Ok(()) => answers,
             Err(why) => vec![Err(Refused::Failed(why)); answers.len()],
@@ -264,7 +264,7 @@ impl Store {
     }
 
     /// The sequence of a subject's last record.
-    pub(crate) fn last_of(&mut self, subject: &str) -> Result<Option<Seq>, StoreError> {
+    pub(crate) fn last_of(&self, subject: &str) -> Result<Option<Seq>, StoreError> {
         match self {
             #[cfg(test)]
             Self::Memory(memory) => Ok(memory.read(subject).last().map(|record| record.seq)),

@@ -9,7 +9,7 @@ use portcullis_core::{Effect, Input, Moment, Record, Subject, decide};
 use super::super::batch::{Pending, WrittenBatch};
 use super::super::{Trouble, now};
 use super::{HubLoop, journal};
-use crate::store::{Refused, Safety, Seq, Written};
+use crate::store::{Refused, Safety, Seq, WrittenAppends};
 
 /// How often an input is decided again when another writer was faster.
 const ATTEMPTS: u32 = 5;
@@ -102,10 +102,10 @@ impl HubLoop {
         while !self.batch.is_empty() {
             let mut batch = std::mem::take(&mut self.batch);
             let appends = std::mem::take(&mut batch.appends);
-            let Written { answers: results, safety } = if appends.is_empty() {
-                Written { answers: vec![], safety: Safety::Now }
+            let WrittenAppends { answers: results, safety } = if appends.is_empty() {
+                WrittenAppends { answers: vec![], safety: Safety::Now }
             } else {
-                self.store.write(appends)
+                self.store.write(&appends)
             };
             for (subject, result) in batch.subjects.into_iter().zip(&results) {
                 if let Ok(seq) = result {

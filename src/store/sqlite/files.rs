@@ -36,7 +36,7 @@ fn create_private(path: &Path) -> io::Result<()> {
     OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path).map(drop)
 }
 
-/// Copies the journal to `backup`, replacing an older one. Written under another name first: what is called a backup
+/// Copies the journal to `backup`, replacing an older one. WrittenAppends under another name first: what is called a backup
 /// is whole.
 pub(super) fn back_up(connection: &Connection, backup: &Path) -> Result<(), Box<dyn Error + Send + Sync>> {
     let partial = beside(backup, ".partial");

@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
 
 use super::files::{beside, make_private};
-use super::read::Reader;
+use super::read::RowReader;
 use super::write::{Tail, Transaction};
 use crate::store::Seq;
 
 /// How many records the index may lack before it is worth filling. So many are gone through in a few milliseconds.
-const WORTHWHILE: u64 = 20_000;
+const WORTHWHILE: u64 = 10_000;
 
 const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS entry (
@@ -46,7 +46,7 @@ impl Index {
 
     /// Where the subject's records are, and up to which record of the journal that is all of them. An index that is not
     /// there, cannot be read or does not fit knows of none.
-    pub(super) fn look_up(&self, journal: &Reader<'_>, subject: &str) -> (Vec<Seq>, Seq) {
+    pub(super) fn look_up(&self, journal: &RowReader<'_>, subject: &str) -> (Vec<Seq>, Seq) {
         let found = self.with_opened(|index| {
             let Some(filled) = filled(index)?.filter(|filled| fits(journal, filled)) else {
                 return Ok((vec![], Seq(0)));
@@ -72,7 +72,7 @@ impl Index {
     }
 
     /// Takes in what was appended, if it is enough to be worth it.
-    pub(super) fn fill(&self, journal: &Reader<'_>) -> rusqlite::Result<()> {
+    pub(super) fn fill(&self, journal: &RowReader<'_>) -> rusqlite::Result<()> {
         let tail = Tail::look_up(journal.connection)?;
         let known = self.with_opened(filled).unwrap_or_else(|error| {
             tracing::warn!(%error, "the journal's index is made anew");
@@ -126,13 +126,13 @@ fn filled(index: &Connection) -> rusqlite::Result<Option<Tail>> {
 }
 
 /// Whether the journal has the record up to which an index was filled: else it was put in the place of another.
-fn fits(journal: &Reader<'_>, filled: &Tail) -> bool {
+fn fits(journal: &RowReader<'_>, filled: &Tail) -> bool {
     let same = journal.record(filled.last, |_, record| record.chain == filled.chain);
     matches!(same, Ok(Some(true)))
 }
 
 /// One transaction: the next records after `upto`. Says how far it came.
-fn fill_some(index: &Connection, journal: &Reader<'_>, upto: Seq) -> rusqlite::Result<Seq> {
+fn fill_some(index: &Connection, journal: &RowReader<'_>, upto: Seq) -> rusqlite::Result<Seq> {
     let transaction = Transaction::begin(index)?;
     let mut insert = transaction.prepare_cached(INSERT)?;
     let (mut filled, mut failed) = (None, None);

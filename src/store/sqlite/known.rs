@@ -5,12 +5,12 @@ use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
 
 use crate::store::Seq;
 
-/// So many subjects are remembered at least, and twice as many at most: about 2 MB.
-const GENERATION: usize = 32 << 10;
+/// So many subjects are remembered at least, and twice as many at most: about 4 MB. Far more than the index lacks.
+const GENERATION: usize = 64 << 10;
 
 /// By a hash of the subject. That two subjects share one does no harm: whoever does not meet what they expect looks it up.
 #[derive(Default)]
-pub(super) struct Known {
+pub(super) struct KnownSubjects {
     hasher: RandomState,
     young: Lasts,
     /// What was young before; the oldest is forgotten a generation at a time.
@@ -23,7 +23,7 @@ pub(super) struct Known {
 
 type Lasts = HashMap<u64, Seq, BuildHasherDefault<Hashed>>;
 
-impl Known {
+impl KnownSubjects {
     pub(super) fn key(&self, subject: impl AsRef<[u8]>) -> u64 {
         self.hasher.hash_one(subject.as_ref())
     }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_latest_are_remembered_and_the_oldest_are_not() {
-        let mut known = Known::default();
+        let mut known = KnownSubjects::default();
         let total = 3 * GENERATION as u64;
         for number in 1..=total {
             let key = known.key(number.to_string());
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn what_is_older_fills_the_gap_and_never_replaces_what_is_newer() {
-        let mut known = Known::default();
+        let mut known = KnownSubjects::default();
         known.forget(Seq(10));
         let [ann, bob] = ["ann", "bob"].map(|subject| known.key(subject));
         known.note(ann, Seq(11));

@@ -23,6 +23,7 @@ mod write;
 pub(super) use retention::retire;
 pub(crate) use retention::{Retention, RetireError, Retired};
 
+use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -31,12 +32,12 @@ use std::time::Duration;
 use rusqlite::Connection;
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
-use super::{Append, Durability, OpenError, Records, Refused, Safety, Seq, StoreError, Written};
+use super::{Append, Durability, OpenError, Records, Refused, Safety, Seq, StoreError, WrittenAppends};
 use files::beside;
 pub(super) use header::glance;
 use index::Index;
-use known::Known;
-use thread::{Aside, Checkpointer, Read, Syncer};
+use known::KnownSubjects;
+use thread::{Aside, Checkpointer, ReadJob, Syncer};
 use write::{Salts, Tail};
 
 /// Each part has a connection of its own, and they need no lock of ours: in write-ahead mode a reader sees all that was
@@ -63,7 +64,7 @@ pub(crate) struct Journal {
     /// Where the journal ended after the last append of this connection. None after one that failed.
     tail: Option<Tail>,
     /// Where subjects ended then.
-    known: Known,
+    known: RefCell<KnownSubjects>,
     /// Of the row being written, so that its room is used again.
     row: Vec<u8>,
     index: Index,
@@ -89,10 +90,10 @@ impl Sqlite {
         Ok(Self { syncer, checkpointer, aside, journal })
     }
 
-    pub(super) fn write(&mut self, appends: &[Append]) -> Written {
+    pub(super) fn write(&mut self, appends: &[Append]) -> WrittenAppends {
         if let Some(why) = self.failure() {
             let refused = Err(Refused::Failed(why.to_owned()));
-            return Written { answers: vec![refused; appends.len()], safety: Safety::Now };
+            return WrittenAppends { answers: vec![refused; appends.len()], safety: Safety::Now };
         }
         let answers = self.journal.append(appends);
         self.checkpointer.appended(appends.iter().map(Append::bytes).sum());
@@ -100,7 +101,7 @@ impl Sqlite {
             Some(syncer) if answers.iter().any(Result::is_ok) => syncer.sync(),
             _ => Safety::Now,
         };
-        Written { answers, safety }
+        WrittenAppends { answers, safety }
     }
 
     pub(super) fn failure(&self) -> Option<&str> {
@@ -111,14 +112,14 @@ impl Sqlite {
         &self.journal
     }
 
-    pub(super) fn aside(&self, read: Read) {
+    pub(super) fn aside(&self, read: ReadJob) {
         if let Err(read) = self.aside.take(read) {
             // So many wait already that this one is not put off further.
             read(Records::Sqlite(&self.journal));
         }
     }
 
-    pub(super) fn last_of(&mut self, subject: &str) -> Result<Option<Seq>, StoreError> {
+    pub(super) fn last_of(&self, subject: &str) -> Result<Option<Seq>, StoreError> {
         self.journal.last_of(subject)
     }
 

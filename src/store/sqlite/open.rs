@@ -1,5 +1,6 @@
 //! Opening the journal: nothing is changed before it is known to be ours and of our time.
 
+use std::cell::RefCell;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,8 +12,7 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 use super::Journal;
 use super::files::{back_up, backup_path, make_private, newest_backup};
 use super::index::Index;
-use super::known::Known;
-use super::version::{STEPS, Step, recognise, upgrade};
+use super::version::{STEPS, UpgradeStep, recognise, upgrade};
 use super::write::Salts;
 use crate::store::{Durability, OpenError};
 
@@ -31,7 +31,7 @@ impl Journal {
     pub(super) fn open_with(
         path: &Path,
         durability: Durability,
-        steps: &[Step],
+        steps: &[UpgradeStep],
         patience: Duration,
     ) -> Result<Self, OpenError> {
         let known = steps.len() as u32;
@@ -77,7 +77,7 @@ impl Journal {
             writer,
             salts: Salts::default(),
             tail: None,
-            known: Known::default(),
+            known: RefCell::default(),
             row: Vec::new(),
             index: Index::of(path),
             has_log,
@@ -86,7 +86,7 @@ impl Journal {
 }
 
 /// Makes a new journal under another name and puts it in its place whole. Whoever was faster has made as good a one.
-fn start_new(path: &Path, steps: &[Step]) -> Result<(), OpenError> {
+fn start_new(path: &Path, steps: &[UpgradeStep]) -> Result<(), OpenError> {
     let failed = |error| explain(error, path, steps.len() as u32);
     let unreadable = |error: io::Error| OpenError::Unreadable { path: path.to_owned(), source: error.into() };
     let mut draft = path.as_os_str().to_owned();

@@ -10,24 +10,24 @@ use rusqlite::Connection;
 use super::Journal;
 use super::files::beside;
 use super::tests::place;
-use super::version::{STEPS, Step};
+use super::version::{STEPS, UpgradeStep};
 use crate::store::chain::{self, GENESIS, Skeleton};
 use crate::store::story::appending;
 use crate::store::{Durability, OpenError, Payload, Seq, VerifyError};
 
 /// A version that is still to come.
-const NEXT: &[Step] = &[
+const NEXT: &[UpgradeStep] = &[
     STEPS[0],
     STEPS[1],
     STEPS[2],
-    Step::Sql("CREATE TABLE lease (name TEXT PRIMARY KEY) STRICT; DELETE FROM batch WHERE first_seq = 2"),
+    UpgradeStep::Sql("CREATE TABLE lease (name TEXT PRIMARY KEY) STRICT; DELETE FROM batch WHERE first_seq = 2"),
 ];
 
-fn open(path: &Path, steps: &[Step]) -> Result<Journal, OpenError> {
+fn open(path: &Path, steps: &[UpgradeStep]) -> Result<Journal, OpenError> {
     Journal::open_with(path, Durability::Process, steps, Duration::from_millis(10))
 }
 
-fn refusal(path: &Path, steps: &[Step]) -> OpenError {
+fn refusal(path: &Path, steps: &[UpgradeStep]) -> OpenError {
     open(path, steps).err().unwrap()
 }
 
@@ -196,7 +196,13 @@ fn an_upgrade_that_fails_changes_nothing() {
     write_one_record(&path);
     let refused = refusal(
         &path,
-        &[STEPS[0], STEPS[1], STEPS[2], Step::Sql("DROP TABLE meta"), Step::Sql("DROP TABLE no_such_table")],
+        &[
+            STEPS[0],
+            STEPS[1],
+            STEPS[2],
+            UpgradeStep::Sql("DROP TABLE meta"),
+            UpgradeStep::Sql("DROP TABLE no_such_table"),
+        ],
     );
     assert!(matches!(refused, OpenError::Failed { .. }), "{refused:?}");
     assert_eq!(open(&path, STEPS).unwrap().verify(None).unwrap().records, 1);

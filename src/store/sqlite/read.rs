@@ -22,12 +22,12 @@ const ROW_WITH: &str = "
 const LARGE_PAGE: usize = 4 << 20;
 
 /// Looks into the rows; the index, where there is one that fits, only makes it faster.
-pub(super) struct Reader<'a> {
+pub(super) struct RowReader<'a> {
     pub(super) connection: &'a Connection,
     pub(super) index: &'a Index,
 }
 
-impl Reader<'_> {
+impl RowReader<'_> {
     /// Calls `each` for the records after `after`, in order, until it breaks. They are borrowed from their row: a journal
     /// of gigabytes is read without copying it.
     pub(super) fn each(
@@ -95,8 +95,8 @@ impl Reader<'_> {
 }
 
 impl Journal {
-    pub(super) fn reader(&self) -> Reader<'_> {
-        Reader { connection: &self.connection, index: &self.index }
+    pub(super) fn reader(&self) -> RowReader<'_> {
+        RowReader { connection: &self.connection, index: &self.index }
     }
 
     pub(in crate::store) fn replay(&self, after: Seq, each: &mut dyn FnMut(Stored)) -> Result<(), StoreError> {
@@ -123,10 +123,25 @@ impl Journal {
     }
 
     pub(in crate::store) fn read(&self, subject: &str) -> Result<Vec<Stored>, StoreError> {
-        let reader = self.reader();
-        let read = |seq| reader.record(seq, |_, record| record.stored()).transpose();
-        let all = reader.seqs_of(subject).and_then(|seqs| seqs.into_iter().filter_map(read).collect());
-        all.map_err(StoreError::doing("reading a subject of the journal"))
+        let last = self.last_of(subject)?;
+        self.read_back(subject, last).map_err(StoreError::doing("reading a subject of the journal"))
+    }
+
+    /// The records of a subject up to `last`: each names the one before it.
+    fn read_back(&self, subject: &str, last: Option<Seq>) -> rusqlite::Result<Vec<Stored>> {
+        let (reader, mut next, mut found) = (self.reader(), last, vec![]);
+        while let Some(seq) = next {
+            let read = reader.record(seq, |_, record| (record.stored(), record.skeleton.after))?;
+            // Only in a journal that someone has changed is it another's, or comes after this one.
+            let Some((stored, after)) = read.filter(|(stored, after)| stored.subject == subject && *after < seq.0)
+            else {
+                break;
+            };
+            found.push(stored);
+            next = (after > 0).then_some(Seq(after));
+        }
+        found.reverse();
+        Ok(found)
     }
 
     pub(in crate::store) fn head(&self) -> Result<String, StoreError> {

@@ -27,6 +27,8 @@ struct Open {
 
 /// What someone does to the records of a journal.
 type Change<'a> = &'a dyn Fn(&mut Vec<Open>);
+/// What someone does to one of them.
+type Edit = fn(&mut Open);
 
 /// Writes the one row of a journal anew, as somebody would who knows its form.
 fn change(path: &Path, change: Change<'_>) {
@@ -116,7 +118,7 @@ async fn an_untouched_journal_verifies() {
 
 #[tokio::test]
 async fn a_changed_record_is_found_whichever_part_was_changed() {
-    let changes: [(&str, fn(&mut Open)); 9] = [
+    let changes: [(&str, Edit); 9] = [
         ("subject", |record| record.subject = b"ask/9".to_vec()),
         ("after", |record| record.after = 7),
         ("at", |record| record.at += 1),

@@ -110,21 +110,21 @@ impl Checkpointer {
 }
 
 /// Something to be read.
-pub(super) type Read = Box<dyn FnOnce(Records<'_>) + Send>;
+pub(super) type ReadJob = Box<dyn FnOnce(Records<'_>) + Send>;
 
 /// Reads with a connection of its own, one after the other.
-pub(super) struct Aside(Worker<Read>);
+pub(super) struct Aside(Worker<ReadJob>);
 
 impl Aside {
     const MOST_WAITING: usize = 64;
 
     pub(super) fn start(journal: Journal) -> io::Result<Self> {
-        let read = move |reads: Receiver<Read>| reads.into_iter().for_each(|read| read(Records::Sqlite(&journal)));
+        let read = move |reads: Receiver<ReadJob>| reads.into_iter().for_each(|read| read(Records::Sqlite(&journal)));
         Worker::start("read", Self::MOST_WAITING, read).map(Self)
     }
 
     /// Gives it back when there is no room, or nobody to read.
-    pub(super) fn take(&self, read: Read) -> Result<(), Read> {
+    pub(super) fn take(&self, read: ReadJob) -> Result<(), ReadJob> {
         let Some(reads) = &self.0.jobs else { return Err(read) };
         reads.try_send(read).map_err(|refused| match refused {
             TrySendError::Full(read) | TrySendError::Disconnected(read) => read,

@@ -9,7 +9,7 @@ pub(super) const APPLICATION_ID: i32 = i32::from_be_bytes(*b"Port");
 
 /// From one version to the next.
 #[derive(Clone, Copy)]
-pub(super) enum Step {
+pub(super) enum UpgradeStep {
     Sql(&'static str),
     /// The records of a commit become one row.
     Pack,
@@ -17,7 +17,7 @@ pub(super) enum Step {
 
 /// The first step makes version 1 of an empty file, the second makes version 2 of that. What was released is never
 /// changed, only added to.
-pub(super) const STEPS: &[Step] = &[Step::Sql(APART), Step::Sql(TOGETHER), Step::Pack];
+pub(super) const STEPS: &[UpgradeStep] = &[UpgradeStep::Sql(APART), UpgradeStep::Sql(TOGETHER), UpgradeStep::Pack];
 
 /// Payloads in a table of their own: a page more to be written for each append.
 const APART: &str = "
@@ -81,15 +81,15 @@ pub(super) fn recognise(connection: &Connection) -> rusqlite::Result<Option<u32>
 }
 
 /// Takes the steps that are still to be taken, all or none.
-pub(super) fn upgrade(connection: &mut Connection, steps: &[Step]) -> rusqlite::Result<()> {
+pub(super) fn upgrade(connection: &mut Connection, steps: &[UpgradeStep]) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Exclusive)?;
     // The version is looked up again, because another process may have been faster.
     let taken = version(&transaction)? as usize;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     for (version, step) in (1_u32..).zip(steps).skip(taken) {
         match step {
-            Step::Sql(sql) => transaction.execute_batch(sql)?,
-            Step::Pack => pack(&transaction)?,
+            UpgradeStep::Sql(sql) => transaction.execute_batch(sql)?,
+            UpgradeStep::Pack => pack(&transaction)?,
         }
         transaction.pragma_update(None, "user_version", version)?;
     }

@@ -7,8 +7,8 @@ use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_ROWID};
 
 use super::Journal;
 use super::form::{self, NewRecord, RowRecords};
-use super::known::Known;
-use super::read::Reader;
+use super::known::KnownSubjects;
+use super::read::RowReader;
 use crate::store::chain::{self, GENESIS, Hash, Salt, Skeleton};
 use crate::store::{Append, Entry, Refused, Seq, StoreError};
 
@@ -21,14 +21,14 @@ pub(super) const INSERT: &str = "INSERT INTO batch (first_seq, count, bytes) VAL
 
 impl Journal {
     /// The last record of a subject, as far as this connection can see without a transaction.
-    pub(super) fn last_of(&mut self, subject: &str) -> Result<Option<Seq>, StoreError> {
+    pub(super) fn last_of(&self, subject: &str) -> Result<Option<Seq>, StoreError> {
         if self.tail.is_none() {
             // What is noted may be of a transaction that was taken back.
             let last = self.reader().last_of(subject);
             return last.map_err(StoreError::doing("looking for the last record of a subject"));
         }
-        let reader = Reader { connection: &self.connection, index: &self.index };
-        let last = self.known.look_up(&reader, subject);
+        let reader = self.reader();
+        let last = self.known.borrow_mut().look_up(&reader, subject);
         last.map_err(StoreError::doing("looking for the last record of a subject"))
     }
 
@@ -56,16 +56,16 @@ impl Journal {
             Some(tail) => tail,
             None => {
                 let tail = Tail::look_up(&transaction)?;
-                self.known.forget(tail.last);
+                self.known.get_mut().forget(tail.last);
                 tail
             }
         };
         form::begin(&mut self.row, &self.writer);
         let mut batch = Batch {
-            reader: Reader { connection: &transaction, index: &self.index },
+            reader: RowReader { connection: &transaction, index: &self.index },
             writer: &self.writer,
             salts: &mut self.salts,
-            known: &mut self.known,
+            known: self.known.get_mut(),
             row: &mut self.row,
             first: Seq(tail.last.0 + 1),
             tail,
@@ -79,9 +79,9 @@ impl Journal {
     }
 }
 
-impl Known {
+impl KnownSubjects {
     /// The last record of a subject, exactly. What had to be gone through for it need not be again.
-    fn look_up(&mut self, reader: &Reader<'_>, subject: &str) -> rusqlite::Result<Option<Seq>> {
+    fn look_up(&mut self, reader: &RowReader<'_>, subject: &str) -> rusqlite::Result<Option<Seq>> {
         if let Some(last) = self.last(self.key(subject)) {
             let is_its_own = reader.record(last, |_, record| record.skeleton.subject == subject.as_bytes())?;
             return if is_its_own == Some(true) { Ok(Some(last)) } else { reader.last_of(subject) };
@@ -187,11 +187,11 @@ impl Drop for Transaction<'_> {
 
 /// One transaction being filled.
 struct Batch<'a> {
-    reader: Reader<'a>,
+    reader: RowReader<'a>,
     writer: &'a [u8],
     salts: &'a mut Salts,
     /// If the transaction is taken back, it is forgotten with all that was noted here.
-    known: &'a mut Known,
+    known: &'a mut KnownSubjects,
     /// The row being filled.
     row: &'a mut Vec<u8>,
     /// Its first record.
@@ -210,7 +210,7 @@ impl Batch<'_> {
         let is_right = known.is_some() && known == append.after || known.is_none() && append.fresh;
         if !is_right {
             let last = match known.filter(|seq| *seq >= self.first) {
-                // Written in this very transaction, so that no reader finds it in a row yet.
+                // WrittenAppends in this very transaction, so that no reader finds it in a row yet.
                 Some(seq) => Some(seq),
                 None => self.known.look_up(&self.reader, &append.subject)?,
             };

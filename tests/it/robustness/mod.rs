@@ -1,6 +1,7 @@
 //! Crashes, load, damaged files and hostile input: nothing accepted is lost, and nothing unapproved runs.
 
 mod crash;
+mod disk;
 mod fuzz;
 mod journal_files;
 mod known_faults;

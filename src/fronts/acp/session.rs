@@ -14,7 +14,7 @@ use agent_client_protocol::v1::schema::{
 use agent_client_protocol::{Error, Responder, V1};
 use portcullis_core::{AskId, NewAsk};
 use portcullis_wire::control::Message;
-use portcullis_wire::front::{Command, Words};
+use portcullis_wire::front::{Command, PromptWords};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio_util::sync::DropGuard;
@@ -23,18 +23,18 @@ use super::editor::Editor;
 use super::history;
 use super::permissions::ShownPrompts;
 use super::servers::ServersFile;
-use super::sessions::{Place, Sessions, Started, Wish};
+use super::sessions::{Place, Sessions, StartedClient, Wish};
 use super::settings::{Settings, commands};
-use super::turns::{Ended, Turns};
+use super::turns::{PromptEnd, Turns};
 use super::updates::{Updates, said_by, words};
 use crate::agents::claude::process::Beginning;
 use crate::fronts::{Launched, Told};
-use changing::Change;
+use changing::SettingChange;
 
 /// What the editor wants of a session.
 pub(super) enum Wanted {
     Prompt {
-        words: Words,
+        words: PromptWords,
         prompter: Prompter,
     },
     /// The editor opens it again, although it runs.
@@ -42,11 +42,11 @@ pub(super) enum Wanted {
     Cancel,
     SetMode {
         mode: String,
-        answer: Answer,
+        answer: SettingResponder,
     },
     SetModel {
         model: String,
-        answer: Answer,
+        answer: SettingResponder,
     },
     /// The person has answered a prompt, or the editor cannot ask them.
     Permission {
@@ -83,7 +83,7 @@ impl OpenAnswer {
 }
 
 /// To whom it is answered that a setting has changed.
-pub(super) enum Answer {
+pub(super) enum SettingResponder {
     Mode(Responder<SetSessionModeResponse, V1>),
     Option(Responder<SetSessionConfigOptionResponse, V1>),
 }
@@ -111,7 +111,7 @@ pub(super) struct Session {
     /// What was asked about, until it is settled.
     open: HashMap<AskId, NewAsk>,
     /// Changes that the client was asked for, by our numbers.
-    changes: HashMap<u64, (Change, Answer)>,
+    changes: HashMap<u64, (SettingChange, SettingResponder)>,
     count: u64,
 }
 
@@ -120,7 +120,7 @@ impl Session {
         id: SessionId,
         editor: Editor,
         place: Place,
-        started: Started,
+        started: StartedClient,
         settings: Settings,
         has_spoken: bool,
     ) -> Self {
@@ -167,7 +167,7 @@ impl Session {
     }
 
     async fn update(&mut self, update: SessionUpdate) {
-        self.editor.update(&mut self.id, update).await;
+        self.editor.update(&self.id, update).await;
     }
 
     async fn update_all(&mut self, updates: Vec<SessionUpdate>) {
@@ -188,14 +188,14 @@ impl Session {
             Wanted::Prompt { words, prompter } => self.prompt(words, prompter, sessions).await,
             Wanted::Open(answer) => self.show_again(answer).await,
             Wanted::Cancel => self.cancel().await,
-            Wanted::SetMode { mode, answer } => self.set(Change::Mode(mode), answer).await,
-            Wanted::SetModel { model, answer } => self.set(Change::Model(model), answer).await,
+            Wanted::SetMode { mode, answer } => self.set(SettingChange::Mode(mode), answer).await,
+            Wanted::SetModel { model, answer } => self.set(SettingChange::Model(model), answer).await,
             Wanted::Permission { ask, chosen } => self.chosen(ask, chosen).await,
         }
     }
 
     /// A prompt also starts a client where the last one is gone, and goes on with the conversation there.
-    async fn prompt(&mut self, words: Words, prompter: Prompter, sessions: &Arc<Sessions>) {
+    async fn prompt(&mut self, words: PromptWords, prompter: Prompter, sessions: &Arc<Sessions>) {
         if self.launched.is_none() {
             let id = self.conversation.clone();
             let from = if self.has_spoken { Beginning::Resumed(id) } else { Beginning::Named(id) };
@@ -322,7 +322,7 @@ impl Session {
             }
             Err(error) => format!("{error:#}"),
         };
-        let ended: Ended = Err(Error::new(-32603, problem.clone()));
+        let ended: PromptEnd = Err(Error::new(-32603, problem.clone()));
         for (_, answer) in self.changes.drain().map(|(_, change)| change) {
             answer.refuse(&problem);
         }
@@ -352,7 +352,7 @@ async fn told(launched: &mut Option<Launched>) -> Option<Told> {
     }
 }
 
-fn answer_all(ended: Vec<(Prompter, Ended)>) {
+fn answer_all(ended: Vec<(Prompter, PromptEnd)>) {
     for (prompter, ended) in ended {
         drop(prompter.responder.respond_with_result(ended.map(PromptResponse::new)));
     }

@@ -53,7 +53,7 @@ pub(super) struct Place {
 }
 
 /// A Claude Code that was started, and what it must find until it is ready.
-pub(super) struct Started {
+pub(super) struct StartedClient {
     pub(super) launched: Launched,
     pub(super) servers: Option<ServersFile>,
 }
@@ -67,7 +67,7 @@ pub(super) struct Wish {
 }
 
 /// Which conversation a session is about.
-pub(super) enum Opening {
+pub(super) enum WantedConversation {
     New,
     /// One that has a transcript.
     Again(SessionId),
@@ -79,7 +79,12 @@ impl Sessions {
     }
 
     /// Starts a Claude Code for a new conversation. The editor is told of nothing before [`Sessions::begin`].
-    pub(super) async fn prepare(&self, editor: Editor, place: Place, opening: Opening) -> Result<Session, Error> {
+    pub(super) async fn prepare(
+        &self,
+        editor: Editor,
+        place: Place,
+        opening: WantedConversation,
+    ) -> Result<Session, Error> {
         if !place.folder.is_absolute() {
             return Err(Error::new(-32602, "cwd must be an absolute path"));
         }
@@ -87,11 +92,11 @@ impl Sessions {
             return Err(Error::new(-32603, format!("{MOST_SESSIONS} sessions are open; close one of them")));
         }
         let (id, from) = match opening {
-            Opening::New => {
+            WantedConversation::New => {
                 let id = uuid();
                 (id.clone().into(), Beginning::Named(id))
             }
-            Opening::Again(id) => {
+            WantedConversation::Again(id) => {
                 let from = Beginning::Resumed(id.to_string());
                 (id, from)
             }
@@ -113,7 +118,7 @@ impl Sessions {
     }
 
     /// A Claude Code for a conversation of the editor.
-    pub(super) async fn launch(&self, id: &SessionId, place: &Place, wish: Wish) -> Result<Started, Error> {
+    pub(super) async fn launch(&self, id: &SessionId, place: &Place, wish: Wish) -> Result<StartedClient, Error> {
         let servers = ServersFile::write(&self.paths.state_dir, &id.to_string(), place.servers.clone())?;
         let claude_options = Options {
             folder: place.folder.clone(),
@@ -140,7 +145,7 @@ impl Sessions {
             channels: None,
         };
         let launched = launch(&self.paths, &self.config, options).await.map_err(|error| in_words(&error))?;
-        Ok(Started { launched, servers })
+        Ok(StartedClient { launched, servers })
     }
 
     /// Has a session do something, in the order in which the editor wants it.

@@ -7,19 +7,19 @@ use agent_client_protocol::v1::schema::{
 use portcullis_wire::front::Command;
 
 use super::super::settings::named_model;
-use super::{Answer, Session};
+use super::{Session, SettingResponder};
 
 /// A setting that the client was asked to change.
-pub(super) enum Change {
+pub(super) enum SettingChange {
     Mode(String),
     Model(String),
 }
 
 impl Session {
-    pub(super) async fn set(&mut self, change: Change, answer: Answer) {
+    pub(super) async fn set(&mut self, change: SettingChange, answer: SettingResponder) {
         let refusal = match &change {
             _ if self.launched.is_none() => Some("Claude Code is not running; say something first".to_owned()),
-            Change::Mode(mode) if !self.settings.has_mode(mode) => Some(format!("mode {mode:?} is not offered")),
+            SettingChange::Mode(mode) if !self.settings.has_mode(mode) => Some(format!("mode {mode:?} is not offered")),
             _ => None,
         };
         if let Some(why) = refusal {
@@ -28,8 +28,8 @@ impl Session {
         self.count += 1;
         let request = self.count;
         let command = match &change {
-            Change::Mode(mode) => Command::SetMode { request, mode: mode.clone() },
-            Change::Model(model) => Command::SetModel { request, model: named_model(model) },
+            SettingChange::Mode(mode) => Command::SetMode { request, mode: mode.clone() },
+            SettingChange::Model(model) => Command::SetModel { request, model: named_model(model) },
         };
         self.changes.insert(request, (change, answer));
         self.want(command).await;
@@ -41,17 +41,17 @@ impl Session {
         if let Some(why) = refused {
             return answer.refuse(&why);
         }
-        let is_mode = matches!(change, Change::Mode(_));
+        let is_mode = matches!(change, SettingChange::Mode(_));
         match change {
-            Change::Mode(mode) => self.settings.mode = mode,
-            Change::Model(model) => self.settings.set_model(model),
+            SettingChange::Mode(mode) => self.settings.mode = mode,
+            SettingChange::Model(model) => self.settings.set_model(model),
         }
         match answer {
-            Answer::Mode(responder) => {
+            SettingResponder::Mode(responder) => {
                 drop(responder.respond(SetSessionModeResponse::new()));
                 self.show_options().await;
             }
-            Answer::Option(responder) => {
+            SettingResponder::Option(responder) => {
                 drop(responder.respond(SetSessionConfigOptionResponse::new(self.settings.options())));
                 if is_mode {
                     self.show_mode().await;
@@ -71,7 +71,7 @@ impl Session {
     }
 }
 
-impl Answer {
+impl SettingResponder {
     pub(super) fn refuse(self, why: &str) {
         let error = Error::new(-32602, why);
         match self {

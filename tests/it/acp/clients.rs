@@ -23,9 +23,9 @@ fn writes_and_runs(home: &Home) -> Model {
     ])
 }
 
-/// `acpx exec go` with these options, against our agent.
-fn acpx(home: &Home, model: &Model, options: &[&str]) -> Ran {
-    let agent = Recorded::new(home, &Agent::ours(model));
+/// `acpx exec go` with these options.
+fn acpx(home: &Home, agent: &Agent<'_>, options: &[&str]) -> Ran {
+    let agent = Recorded::new(home, agent);
     let mut command = home.program(peer("PORTCULLIS_TEST_NODE24"));
     command.arg(peer("PORTCULLIS_TEST_ACPX")).arg("--agent").arg(&agent.script);
     command.args(["--format", "json"]).args(options).args(["exec", "go"]);
@@ -42,7 +42,7 @@ fn has(home: &Home, file: &str) -> bool {
 fn acpx_that_approves_all_has_the_file_written_and_the_command_run() {
     let home = Home::new();
     let model = writes_and_runs(&home);
-    let ran = acpx(&home, &model, &["--approve-all"]).ok();
+    let ran = acpx(&home, &Agent::ours(&model), &["--approve-all"]).ok();
     assert!(ran.stdout.contains("all done") && ran.stdout.contains("end_turn"), "{ran:#?}");
     assert!(has(&home, "new.txt") && has(&home, "made.txt"));
 }
@@ -51,7 +51,7 @@ fn acpx_that_approves_all_has_the_file_written_and_the_command_run() {
 fn acpx_that_denies_all_has_nothing_done_and_the_turn_goes_on() {
     let home = Home::new();
     let model = writes_and_runs(&home);
-    let ran = acpx(&home, &model, &["--deny-all"]);
+    let ran = acpx(&home, &Agent::ours(&model), &["--deny-all"]);
     assert!(ran.stdout.contains("all done") && ran.stdout.contains("end_turn"), "{ran:#?}");
     assert!(!has(&home, "new.txt") && !has(&home, "made.txt"));
 }
@@ -61,7 +61,7 @@ fn acpx_with_a_policy_has_the_file_written_and_the_command_refused() {
     let home = Home::new();
     let model = writes_and_runs(&home);
     let policy = json!({"autoApprove": ["edit"], "autoDeny": ["execute"]}).to_string();
-    let ran = acpx(&home, &model, &["--permission-policy", &policy]);
+    let ran = acpx(&home, &Agent::ours(&model), &["--permission-policy", &policy]);
     assert!(ran.stdout.contains("all done"), "{ran:#?}");
     assert!(has(&home, "new.txt") && !has(&home, "made.txt"), "{ran:#?}");
 }
@@ -75,8 +75,8 @@ pub(super) struct SdkEditor {
 
 impl SdkEditor {
     #[track_caller]
-    pub(super) fn start(home: &Home, model: &Model) -> Self {
-        let agent = Recorded::new(home, &Agent::ours(model));
+    pub(super) fn start(home: &Home, agent: &Agent<'_>) -> Self {
+        let agent = Recorded::new(home, agent);
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/acp/sdk-client.mjs");
         let mut command = home.program(peer("PORTCULLIS_TEST_NODE24"));
         command.arg(script).arg(&agent.script).arg(home.project()).env("ACP_SDK", peer("PORTCULLIS_TEST_ACP_SDK"));
@@ -159,7 +159,7 @@ fn an_editor_on_the_official_sdk_edits_runs_cancels_and_asks() {
         Rule::on_text("ask me").call("AskUserQuestion", question).once(),
         Rule::on_any_result().say("done: $RESULT"),
     ]);
-    let editor = SdkEditor::start(&home, &model);
+    let editor = SdkEditor::start(&home, &Agent::ours(&model));
     let session = editor.new_session();
 
     let prompt = editor.prompt(&session, "edit it");

@@ -36,7 +36,7 @@ fn claude(pid: u32) -> Running {
 fn an_editor_killed_with_sigkill_leaves_no_process() {
     let (home, latch) = (Home::new(), Latch::new());
     let model = Model::start(vec![Rule::on_text("hold it").say("never").held_by(&latch)]);
-    let editor = SdkEditor::start(&home, &model);
+    let editor = SdkEditor::start(&home, &Agent::ours(&model));
     let sessions = [editor.new_session(), editor.new_session()];
     editor.prompt(&sessions[0], "hold it");
     model.wait_for_turn("hold it");

@@ -6,6 +6,7 @@ use portcullis_core::{
     State, Text, TokenScope, VerdictTarget,
 };
 use portcullis_wire::api::{NewVerdict, Recorded};
+use portcullis_wire::canonical::{canonical, sorted_fields};
 use portcullis_wire::error::{Candidate, Fault, Kind};
 use portcullis_wire::nesting::{DEEPEST, is_too_deep};
 use portcullis_wire::questions::{GivenAnswers, Questions};
@@ -55,10 +56,10 @@ impl Hub {
         &self,
         by: Actor,
         target: VerdictTarget,
-        new: NewVerdict,
+        mut new: NewVerdict,
         key: Option<String>,
     ) -> Result<Recorded, Fault> {
-        let idempotency_key = key.map(|key| IdempotencyKey { key, digest: digest(&new) });
+        let idempotency_key = key.map(|key| IdempotencyKey { key, digest: digest(&mut new) });
         let ruling = self.read_ruling(new, &by, &target).await?;
         let (scope, meant) = (by.scope.clone(), target.clone());
         match self.submit(Input::Answered { by, target, ruling, idempotency_key }).await? {
@@ -172,7 +173,7 @@ impl Hub {
             return Err(bad(format!("the input is nested deeper than {DEEPEST} levels")));
         }
         let input = input.map(|input| {
-            let text = input.to_string();
+            let text = canonical(&input);
             Edited { digest: Sha256::digest(&text).into(), text: Text::new(text) }
         });
         Ok(Ruling { behavior, scope, why, input, interrupt, mode })
@@ -180,6 +181,7 @@ impl Hub {
 }
 
 /// Of what was sent: its fields come in the same order however they were written.
-fn digest(new: &NewVerdict) -> [u8; 32] {
+fn digest(new: &mut NewVerdict) -> [u8; 32] {
+    new.input = new.input.as_ref().map(sorted_fields);
     Sha256::digest(serde_json::to_vec(new).unwrap_or_default()).into()
 }

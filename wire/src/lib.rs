@@ -4,6 +4,7 @@ pub mod api;
 pub mod as_text;
 pub mod ask;
 pub mod bridge;
+pub mod canonical;
 pub mod channel;
 pub mod control;
 pub mod envelope;

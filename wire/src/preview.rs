@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::canonical::sorted;
+
 /// One sentence on what the call is for, where the model gave one.
 pub fn description(tool: &str, input: &Value) -> String {
     match input["description"].as_str() {
@@ -34,7 +36,8 @@ pub fn preview(tool: &str, input: &Value) -> String {
     };
     shown.unwrap_or_else(|| match input {
         Value::Null => String::new(),
-        input => format!("{input:#}"),
+        // In one order, so that one call has one preview.
+        input => format!("{:#}", sorted(input)),
     })
 }
 

@@ -5,6 +5,7 @@ use std::time::Duration;
 use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode};
 use portcullis_core::{AskId, AskKind, AskTimeout, Details, NewAsk, Offer, OnTimeout, Scope, Text, excerpt, visible};
 use portcullis_wire::api::REFUSED_AFTER_YES;
+use portcullis_wire::canonical::canonical;
 use portcullis_wire::permission::suggested;
 use portcullis_wire::preview::{description, preview};
 
@@ -39,7 +40,7 @@ pub(super) fn new_ask(
     let offers = if may_remember { offers(request) } else { vec![] };
     let reason = with_caveat(outside.unwrap_or_else(|| reason(request, judgement)), request);
     let details = Details {
-        input: Some(Text::new(request.input.to_string())),
+        input: Some(Text::new(canonical(&request.input))),
         digest: Some(call.digest),
         tool_use_id: call.tool_use_id.clone().filter(|id| !id.is_empty()),
         agent: call.agent.clone(),

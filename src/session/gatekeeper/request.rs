@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use portcullis_core::policy::Mode;
 use portcullis_core::{AskId, AskKind, Scope, Source};
+use portcullis_wire::canonical::canonical;
 use portcullis_wire::nesting::{DEEPEST, is_too_deep};
 use portcullis_wire::preview::preview;
 use serde_json::Value;
@@ -202,7 +203,7 @@ impl CallKey {
 
 /// Of an input, to compare what was shown with what ran.
 pub(crate) fn digest(input: &Value) -> [u8; 32] {
-    Sha256::digest(input.to_string().as_bytes()).into()
+    Sha256::digest(canonical(input).as_bytes()).into()
 }
 
 /// The same of a tool's input. Of a message to another agent Claude Code tells before the call some fields that it makes from

@@ -227,6 +227,15 @@ fn without_the_gate_only_a_denial_counts_or_what_no_gate_ever_had_and_one_person
     }
 }
 
+/// An ask that was written down before, by this release or the one before, is about the same call.
+#[test]
+fn the_order_of_keys_does_not_change_a_digest() {
+    let read = |text: &str| digest(&serde_json::from_str(text).unwrap());
+    let one = read(r#"{"command":"ls","nested":{"a":1,"b":2}}"#);
+    assert_eq!(one, read(r#"{"nested":{"b":2,"a":1},"command":"ls"}"#));
+    assert_eq!(one[..4], [169, 131, 37, 233]);
+}
+
 #[test]
 fn a_digest_tells_inputs_apart() {
     assert_eq!(digest(&json!({"a": 1})), digest(&json!({"a": 1})));

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use portcullis_wire::canonical::canonical;
 use serde_json::{Map, Value, json};
 
 use super::expand::{Lookup, expand};
@@ -196,7 +197,7 @@ impl ServerEntry {
     pub(crate) fn identity(&self, name: &str) -> String {
         match &self.endpoint {
             Endpoint::Stdio { command, args, env } => {
-                json!({ "name": name, "type": "stdio", "command": command, "args": args, "env": env }).to_string()
+                canonical(&json!({ "name": name, "type": "stdio", "command": command, "args": args, "env": env }))
             }
             Endpoint::Remote(remote) => {
                 let mut identity = json!({
@@ -209,7 +210,7 @@ impl ServerEntry {
                     let oauth = json!([oauth.client_id, oauth.callback_port, oauth.metadata_url, oauth.scopes]);
                     identity.insert("oauth".to_owned(), oauth);
                 }
-                identity.to_string()
+                canonical(&identity)
             }
         }
     }

@@ -188,3 +188,15 @@ fn servers_of_claude_ai_come_from_a_file_that_the_user_names() {
     let without = ServerFiles { claude_ai: None, ..files };
     assert!(Configuration::read(&without, &|_| None).servers.is_empty());
 }
+
+/// An approval of an earlier release counts as long as the server is the same.
+#[test]
+fn the_hash_of_a_server_does_not_depend_on_how_it_is_written() {
+    for written in [
+        r#"{"command": "npx", "args": ["-y"], "env": {"A": "1", "B": "2"}}"#,
+        r#"{"env": {"B": "2", "A": "1"}, "args": ["-y"], "command": "npx"}"#,
+    ] {
+        let entry = ServerEntry::parse("db", &serde_json::from_str(written).unwrap()).unwrap();
+        assert_eq!(Upstream::new("db", entry).hash, "36ef2dd088f9435929d5cb53d198c1f9");
+    }
+}

@@ -2,4 +2,4 @@
 
 pub(crate) mod claude;
 pub(crate) mod gateway;
-mod mcp_stdio;
+pub(crate) mod mcp_stdio;

@@ -1,5 +1,6 @@
 //! The command line: one file a subcommand, which parses, calls and prints.
 
+mod acp;
 mod ask;
 mod attach;
 mod broken;
@@ -93,6 +94,7 @@ enum Command {
     Hook(hook::Hook),
     Run(run::Run),
     Attach(attach::Attach),
+    Acp(acp::Acp),
     Install(install::Install),
     Uninstall(uninstall::Uninstall),
     Plugin(plugin::Plugin),
@@ -122,7 +124,7 @@ enum Command {
 impl Command {
     /// A person reads what it writes to standard error; the others are run by Claude Code, or by us.
     fn is_for_people(&self) -> bool {
-        !matches!(self, Self::Channel(_) | Self::Hook(_) | Self::Completions(_) | Self::Guard(_))
+        !matches!(self, Self::Channel(_) | Self::Hook(_) | Self::Acp(_) | Self::Completions(_) | Self::Guard(_))
     }
 
     /// What becomes of it inside an agent. A new command has to choose.
@@ -132,7 +134,7 @@ impl Command {
             Self::Serve(serve) => serve.inside(),
             Self::Stop(_) => refused("stop the gate"),
             Self::Service(service) => service.inside(),
-            Self::Run(_) => InsideAnAgent::AsksPeople,
+            Self::Run(_) | Self::Acp(_) => InsideAnAgent::AsksPeople,
             Self::Install(_) => refused_here("change what Claude Code runs"),
             Self::Uninstall(_) => refused_here("change what Claude Code runs"),
             Self::Plugin(_) => refused_here("write a plugin for Claude Code"),
@@ -193,6 +195,7 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Channel(channel) => Box::pin(channel.run()).await,
             Command::Run(run) => run.run().await,
             Command::Attach(attach) => attach.run().await,
+            Command::Acp(acp) => Box::pin(acp.run()).await,
             Command::Hook(hook) => Ok(hook.run().await),
             Command::Install(install) => install.run(),
             Command::Uninstall(uninstall) => uninstall.run().await,

@@ -16,6 +16,7 @@ use crate::config::MODES;
 use crate::failure::Failure;
 use crate::fronts::terminal::{FrontPlace, Output, Setup, TerminalFront, print_line};
 use crate::fronts::{LaunchOptions, Launched, launch};
+use crate::session::gatekeeper::AT_THE_TERMINAL;
 
 /// Start a Claude Code session here, and answer its prompts from anywhere
 ///
@@ -139,7 +140,7 @@ impl Run {
         options.channels = super::mcp::channels::start(&self.channel).await?;
         let talks = options.prompt.is_none() && at_terminal;
         let place = if self.held { FrontPlace::Held } else { FrontPlace::Own };
-        let Launched { told, command, no_answers, running } = launch(&paths, &config, options).await?;
+        let Launched { told, command, no_answers, running, .. } = launch(&paths, &config, options).await?;
         let setup = Setup { output: self.output, place, at_terminal, talks, no_answers };
         TerminalFront::new(setup, command).run(told).await?;
         let (outcome, ended_by_person) = running.outcome().await?;
@@ -185,6 +186,7 @@ impl Run {
             prompt_by: self.started_by.clone(),
             ask_limit: self.ask_seconds.map(Duration::from_secs),
             attended,
+            front: AT_THE_TERMINAL,
             channels: None,
         })
     }

@@ -161,8 +161,10 @@ impl Fanout {
 
     fn tell_those(&mut self, told: Told, wanted: impl Fn(FrontId) -> bool) {
         let line = told_line(&told);
-        self.recent.note(&told, &line);
-        self.others.retain(|front, outlet| !wanted(*front) || outlet.push(line.clone()));
+        if !line.is_empty() {
+            self.recent.note(&told, &line);
+            self.others.retain(|front, outlet| !wanted(*front) || outlet.push(line.clone()));
+        }
         if wanted(OWN) && !self.own.is_closed() {
             self.untold.push(told);
         }
@@ -209,10 +211,13 @@ impl Fanout {
                 return;
             }
             Command::Finish => return,
-            Command::Prompt { text } => {
+            Command::Prompt(words) => {
                 self.recent.is_idle = false;
-                format!("another terminal says: {}", repeated(text))
+                let (by, text) = ("another terminal".to_owned(), repeated(&words.text));
+                let note = format!("{by} says: {text}");
+                return self.tell_those(Told::Said { by, text, note }, |other| other != front);
             }
+            Command::SetMode { .. } | Command::SetModel { .. } | Command::Withdraw { .. } => return,
             Command::Interrupt => "another terminal interrupts the turn".to_owned(),
             Command::End => {
                 self.ended_by_front = true;

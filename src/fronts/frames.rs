@@ -21,13 +21,15 @@ pub(super) fn line_of(frame: &impl serde::Serialize) -> Bytes {
     bytes.freeze()
 }
 
-/// The line that tells a front this.
+/// The line that tells a front this; empty where others than the one that started the session are not told.
 pub(super) fn told_line(told: &Told) -> Bytes {
     let frame = match told {
         Told::Message { line, .. } => return message_line(line),
         Told::Prompt(news) => ToFront::Prompt(shortened(news.clone())),
         Told::Idle => ToFront::Idle,
-        Told::Notice(text) => ToFront::Notice(text.clone()),
+        Told::Notice(text) | Told::Said { note: text, .. } => ToFront::Notice(text.clone()),
+        // What the front that started the session wanted to know.
+        Told::Ready(_) | Told::Answered { .. } => return Bytes::new(),
     };
     line_of(&frame)
 }

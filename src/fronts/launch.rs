@@ -55,6 +55,8 @@ pub(crate) struct LaunchOptions {
     pub(crate) ask_limit: Option<Duration>,
     /// Someone is at the front that starts it.
     pub(crate) attended: bool,
+    /// What that person is called.
+    pub(crate) front: &'static str,
     /// Channel servers that were started for it.
     pub(crate) channels: Option<StartedChannels>,
 }
@@ -65,6 +67,8 @@ pub(crate) struct Launched {
     pub(crate) command: mpsc::Sender<Command>,
     /// Why the person at this front cannot answer prompts.
     pub(crate) no_answers: Option<String>,
+    /// The mode that it starts in.
+    pub(crate) mode: String,
     pub(crate) running: Running,
 }
 
@@ -116,6 +120,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let start = Start {
         folder: options.folder.clone(),
         once: wanted.once,
+        front: wanted.front,
         prompt: wanted.prompt.clone(),
         prompt_by: wanted.prompt_by,
         gatekeeper: GatekeeperSettings {
@@ -156,7 +161,13 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
             None
         }
     };
-    Ok(Launched { told, command, no_answers, running: Running { driving, sharing, listening, writers } })
+    Ok(Launched {
+        told,
+        command,
+        no_answers,
+        mode: options.mode,
+        running: Running { driving, sharing, listening, writers },
+    })
 }
 
 /// What the front that started the session wants. It directs the session in any case, but answers only where it may.

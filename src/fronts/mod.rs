@@ -3,6 +3,7 @@
 //! `launch` starts a session and gives the front that wanted it both ends. `fanout` stands between the driver and the
 //! fronts: any number of others join by the socket of the session's process (`listen`) and leave again (`attach`).
 
+pub(crate) mod acp;
 mod attach;
 mod fanout;
 mod frames;

@@ -93,7 +93,8 @@ const DOORS: [(&str, &[&str]); 24] = [
 ];
 
 /// Crates that change often or bring I/O, each with the only places that may know them.
-const HOMES: [(&str, &[&str]); 15] = [
+const HOMES: [(&str, &[&str]); 16] = [
+    ("agent_client_protocol", &["src/fronts/acp"]),
     ("rmcp", &["src/agents/claude/channel", "src/agents/gateway", "src/agents/mcp_stdio", "src/upstream"]),
     ("axum", &["src/doors/http"]),
     ("hyper", &["src/agents/gateway", "src/doors/http", "src/gate/client.rs", "src/push", "src/upstream"]),

@@ -151,7 +151,7 @@ pub struct Message {
     pub tool_result_meta: Vec<ToolResultMeta>,
     /// Of `stream_event`.
     pub event: Value,
-    /// Of `system/session_state_changed`.
+    /// Of `system/session_state_changed` and `command_lifecycle`.
     pub state: Option<String>,
     /// Of `system/init` and `system/status`.
     #[serde(rename = "permissionMode")]
@@ -166,6 +166,20 @@ pub struct Message {
     #[serde(rename = "isReplay")]
     pub is_replay: bool,
     pub uuid: Option<String>,
+    /// Of `command_lifecycle`: which line of ours it tells of; `state` tells what became of it.
+    pub command_uuid: Option<String>,
+    /// Of `assistant`: the kind of an error that the client reports in the model's place.
+    pub error: Option<String>,
+    /// Of `result`.
+    pub stop_reason: Option<String>,
+    pub total_cost_usd: Option<f64>,
+    #[serde(rename = "modelUsage")]
+    pub model_usage: Value,
+    /// Of `user`: what the tool gave back, as the client keeps it; a transcript names it otherwise.
+    #[serde(alias = "toolUseResult")]
+    pub tool_use_result: Value,
+    /// Of `system/commands_changed`.
+    pub commands: Value,
     /// Of `system/permission_denied` and others.
     pub tool_name: Option<String>,
 }
@@ -342,8 +356,13 @@ pub fn user_line(uuid: &str, text: &str, from: Speaker) -> Vec<u8> {
 
 /// The same with images behind the text.
 pub fn user_line_with(uuid: &str, text: &str, images: &[Vec<u8>], from: Speaker) -> Vec<u8> {
-    let images = images.iter().filter_map(|image| image_block(image));
-    let mut blocks: Vec<Value> = std::iter::once(json!({"type": "text", "text": text})).chain(images).collect();
+    let images = images.iter().filter_map(|image| image_block(image)).collect();
+    user_line_of(uuid, text, images, from)
+}
+
+/// The same with other blocks of a message behind the text.
+pub fn user_line_of(uuid: &str, text: &str, more: Vec<Value>, from: Speaker) -> Vec<u8> {
+    let mut blocks: Vec<Value> = std::iter::once(json!({"type": "text", "text": text})).chain(more).collect();
     let content = if blocks.len() == 1 { blocks.remove(0)["text"].take() } else { Value::Array(blocks) };
     let mut user = json!({
         "type": "user",

@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 
 use portcullis_core::{AskId, Code, Label, NewAsk, Ruling, SessionId};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::as_text;
@@ -34,9 +35,7 @@ pub enum FromFront {
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
-    Prompt {
-        text: String,
-    },
+    Prompt(Words),
     /// Someone there answers a prompt.
     Answer {
         #[serde(with = "as_text")]
@@ -45,9 +44,42 @@ pub enum Command {
         ruling: Box<Ruling>,
     },
     Interrupt,
+    /// Words that wait behind the turn are not to be taken any more.
+    Withdraw {
+        uuid: String,
+    },
+    /// The client is to go on in this mode. The front is told what became of it, by its number.
+    SetMode {
+        request: u64,
+        mode: String,
+    },
+    /// The same of the model; none is the client's own choice.
+    SetModel {
+        request: u64,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        model: Option<String>,
+    },
     /// When there is nothing more to do.
     Finish,
     End,
+}
+
+/// What a person at a front says.
+#[derive(Debug, Clone, Default, Serialize, Deserialize, PartialEq, Eq)]
+pub struct Words {
+    pub text: String,
+    /// What comes behind the text, as blocks of a message in the client's form: images, and more text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<Value>,
+    /// By which the client tells when it takes them; a fresh one where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uuid: Option<String>,
+}
+
+impl From<String> for Words {
+    fn from(text: String) -> Self {
+        Self { text, ..Self::default() }
+    }
 }
 
 /// To a front.

@@ -3,7 +3,7 @@
 mod streams;
 mod transport;
 
-pub(in crate::agents) use streams::open;
+pub(crate) use streams::open;
 pub(in crate::agents) use transport::{LineTransport, OnSent, SharedOutput};
 
 /// A line from the client is at most this long.

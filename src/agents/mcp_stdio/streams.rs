@@ -10,10 +10,10 @@ use tokio::net::unix::pipe;
 
 use crate::stream::{Writer, reader};
 
-pub(in crate::agents) type ClientReader = Box<dyn AsyncRead + Send + Unpin>;
-pub(in crate::agents) type ClientWriter = Box<dyn AsyncWrite + Send + Unpin>;
+pub(crate) type ClientReader = Box<dyn AsyncRead + Send + Unpin>;
+pub(crate) type ClientWriter = Box<dyn AsyncWrite + Send + Unpin>;
 
-pub(in crate::agents) fn open() -> io::Result<(ClientReader, ClientWriter)> {
+pub(crate) fn open() -> io::Result<(ClientReader, ClientWriter)> {
     Ok((input()?, output()?))
 }
 

@@ -100,10 +100,10 @@ async fn what_one_front_says_the_others_see_and_who_answered_alone_is_told_that_
     for front in [&mut one, &mut two] {
         assert_eq!(line(front).await, r#"{"caught_up":{"idle":true}}"#);
     }
-    ends.wants(1, Command::Prompt { text: "go".into() }).await;
-    assert!(matches!(soon(ends.wanted.recv()).await, Command::Prompt { text } if text == "go"));
+    ends.wants(1, Command::Prompt("go".to_owned().into())).await;
+    assert!(matches!(soon(ends.wanted.recv()).await, Command::Prompt(words) if words.text == "go"));
     assert!(matches!(told(&mut two).await, Told::Notice(text) if text == "another terminal says: go"));
-    assert!(matches!(soon(ends.own.recv()).await, Told::Notice(text) if text == "another terminal says: go"));
+    assert!(matches!(soon(ends.own.recv()).await, Told::Said { note, .. } if note == "another terminal says: go"));
     ends.tell(Told::Prompt(PromptNews::Asked { ask: ask(1), code: None })).await;
     for front in [&mut one, &mut two] {
         assert!(matches!(told(front).await, Told::Prompt(PromptNews::Asked { .. })));

@@ -174,14 +174,17 @@ impl TerminalFront {
         match &told {
             Told::Idle => self.is_idle = true,
             Told::Message { .. } | Told::Prompt(_) => self.is_idle = false,
-            Told::Notice(_) => {}
+            Told::Notice(_) | Told::Said { .. } | Told::Ready(_) | Told::Answered { .. } => {}
         }
         match told {
             Told::Message { line, message } => self.printer.message(&line, &message).await,
             Told::Prompt(news) => self.prompt(news).await,
             Told::Idle if self.setup.talks && self.questions.is_empty() => self.printer.ask("> ").await,
             Told::Idle => {}
-            Told::Notice(text) => self.printer.note(&format!("note: {}", portcullis_core::visible(&text))).await,
+            Told::Ready(_) | Told::Answered { .. } => {}
+            Told::Notice(text) | Told::Said { note: text, .. } => {
+                self.printer.note(&format!("note: {}", portcullis_core::visible(&text))).await
+            }
         }
     }
 
@@ -231,7 +234,7 @@ impl TerminalFront {
             "/exit" | "/quit" => self.want(Command::Finish).await,
             text => {
                 self.is_idle = false;
-                self.want(Command::Prompt { text: text.to_owned() }).await;
+                self.want(Command::Prompt(text.to_owned().into())).await;
             }
         }
     }

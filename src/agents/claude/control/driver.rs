@@ -17,16 +17,16 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use portcullis_core::{EventId, Goodbye, OrderId, OrderOutcome};
-use portcullis_wire::control::{Message, Speaker, user_line};
-use portcullis_wire::front::{Command, PromptNews};
+use portcullis_wire::control::{Message, Speaker, user_line_of};
+use portcullis_wire::front::{Command, PromptNews, Words};
 use portcullis_wire::stream::EntryKind;
 use tokio::process::ChildStdout;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use interface::TaskMessage;
 pub(crate) use interface::{Outcome, Start, Told, Untold};
+use interface::{TaskMessage, Wants};
 
 use super::calls::CallsUnderWay;
 use super::requests::Control;
@@ -35,7 +35,7 @@ use crate::agents::claude::hosted::ChannelHost;
 use crate::agents::claude::process::{HeldProcess, Holder};
 use crate::lines::{Line, Lines};
 use crate::mint::uuid;
-use crate::session::gatekeeper::{AT_THE_TERMINAL, Gatekeeper};
+use crate::session::gatekeeper::Gatekeeper;
 use crate::session::inbox::Inbox;
 use crate::session::link::{Deliveries, Delivery, SessionHandle};
 use crate::session::tools::{Briefing, Tools};
@@ -53,6 +53,8 @@ struct Driver {
     control: Control,
     gate: SessionHandle,
     tools: Tools,
+    /// What the person at the front that started the session is called.
+    front: &'static str,
     /// The session ends when there is nothing more to do.
     once: bool,
     /// The owner has opted in to a mode in which nothing is asked.
@@ -125,6 +127,7 @@ pub(crate) async fn drive(
         tools: Tools::new(gate.clone(), start.folder, start.judge.clone(), Briefing::new(&start.instructions)),
         inbox: Inbox::new(start.wakes_per_hour),
         gate: gate.clone(),
+        front: start.front,
         once: start.once,
         allow_bypass: start.allow_bypass,
         tell,
@@ -156,7 +159,7 @@ pub(crate) async fn drive(
         problem: None,
     };
     if let Some(prompt) = start.prompt {
-        driver.user(start.prompt_by.as_deref().unwrap_or(AT_THE_TERMINAL), &prompt, None);
+        driver.user(start.prompt_by.as_deref().unwrap_or(start.front), prompt.into(), None);
     }
     let outcome = driver.run(holder, stdout, deliveries, task_messages, prompt_news, commands).await;
     channels.close().await;
@@ -242,10 +245,8 @@ impl Driver {
                 self.pending.remove(&request);
                 self.denied |= ends_turn;
             }
-            TaskMessage::ModeIs { mode, order } => {
-                self.mode_is(Some(mode));
-                self.report(order, OrderOutcome::Done);
-            }
+            TaskMessage::ModeIs(mode) => self.mode_is(Some(mode)),
+            TaskMessage::Set { wants, answer } => self.answer(wants, answer),
             TaskMessage::Notice(text) => self.notice(text),
         }
     }
@@ -269,11 +270,12 @@ impl Driver {
     }
 
     /// Words of a person who directs the session, and the order they came with.
-    fn user(&mut self, by: &str, text: &str, order: Option<OrderId>) {
+    fn user(&mut self, by: &str, words: Words, order: Option<OrderId>) {
+        let Words { text, blocks, uuid: given } = words;
         self.gatekeeper.outside().end(by);
-        self.gate.stream().push(EntryKind::User { text: text.to_owned(), by: Some(by.to_owned()) });
+        self.gate.stream().push(EntryKind::User { text: text.clone(), by: Some(by.to_owned()) });
         self.wrote();
-        let line = user_line(&uuid(), text, Speaker::User);
+        let line = user_line_of(&given.unwrap_or_else(uuid), &text, blocks, Speaker::User);
         match self.is_ready {
             true => self.control.say_ordered(line, order),
             false if self.waiting.len() < MOST_WAITING => self.waiting.push(line),

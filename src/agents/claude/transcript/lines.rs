@@ -72,7 +72,7 @@ pub(super) fn moment(timestamp: &str) -> Option<u64> {
 const INTERRUPTED: &str = "[Request interrupted by user";
 
 /// Words of the user, or what was put before the model in their place: events, and what the client has to tell.
-fn spoken(text: &str) -> Vec<EntryKind> {
+pub(super) fn spoken(text: &str) -> Vec<EntryKind> {
     let events = events_in(text);
     if !events.is_empty() {
         let entry = |(event, chat, sender)| EntryKind::Event { event, sender, chat };

@@ -8,6 +8,7 @@ mod lines;
 mod list;
 mod origin;
 mod pages;
+mod replay;
 
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
@@ -18,6 +19,7 @@ use rustix::fs::{Mode, OFlags};
 use super::entries::Entries;
 pub(super) use follow::{Followed, Follower};
 pub(super) use origin::{PromptOrigin, SubmittedPrompt};
+pub(crate) use replay::Replayed;
 
 /// Longer names are no ids of conversations.
 const LONGEST_ID: usize = 64;

@@ -36,7 +36,8 @@ impl Driver {
                 let (event, sender, chat) = (id.to_string(), frame.sender.to_string(), frame.chat.to_string());
                 self.gate.stream().push(EntryKind::Event { event, sender, chat });
             }
-            self.tell(Told::Notice(notice(&frame)));
+            let (by, said) = (frame.sender.to_string(), frame.text.unquoted().to_string());
+            self.tell(Told::Said { by, text: said, note: notice(&frame) });
             self.wrote();
             self.of_turn.extend(frame.ids());
             let line = user_line_with(&uuid(), &text, &self.images(&frame), speaker);

@@ -18,9 +18,11 @@ use crate::session::gatekeeper::{GatekeeperSettings, Judge};
 /// What a session starts with, besides the client.
 pub(crate) struct Start {
     pub(crate) folder: PathBuf,
+    /// What the person at the front that started it is called.
+    pub(crate) front: &'static str,
     /// What to say first.
     pub(crate) prompt: Option<String>,
-    /// Who says it; none: the person at the terminal.
+    /// Who says it; none: the person at that front.
     pub(crate) prompt_by: Option<String>,
     /// The session ends when there is nothing more to do.
     pub(crate) once: bool,
@@ -46,6 +48,20 @@ pub(crate) enum Told {
         message: Box<Message>,
     },
     Prompt(PromptNews),
+    /// Someone else than this front put words before the model.
+    Said {
+        by: String,
+        text: String,
+        /// The same as a note at a terminal.
+        note: String,
+    },
+    /// The client is ready, and says what it offers: commands, models. Only the front that started the session is told.
+    Ready(Box<Value>),
+    /// What became of a request of the front that started the session: why it was refused, where it was.
+    Answered {
+        request: u64,
+        refused: Option<String>,
+    },
     /// The client has nothing to do.
     Idle,
     Notice(String),
@@ -111,6 +127,14 @@ pub(crate) struct Outcome {
     pub(crate) problem: Option<String>,
 }
 
+/// Who wants a session to change, and is told what became of it.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Wants {
+    /// The front that started it, by its number of the request.
+    Front(u64),
+    Gate(Option<OrderId>),
+}
+
 /// What comes back to the session from other tasks.
 pub(super) enum TaskMessage {
     Initialized(Result<Value, NoAnswer>),
@@ -120,10 +144,12 @@ pub(super) enum TaskMessage {
         /// The answer was a denial that ends the turn.
         ends_turn: bool,
     },
-    /// The client has taken the mode that an order wanted.
-    ModeIs {
-        mode: String,
-        order: Option<OrderId>,
+    /// The client has taken the mode that someone wanted.
+    ModeIs(String),
+    /// What became of a change that someone wanted.
+    Set {
+        wants: Wants,
+        answer: Result<(), String>,
     },
     Notice(String),
 }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use portcullis_wire::control::{FromClient, Request, error_line, pending_permissions, read, success_line};
 use serde_json::{Map, Value, json};
 
-use super::{Driver, TaskMessage, prompts};
+use super::{Driver, TaskMessage, Told, prompts};
 use crate::agents::claude::control::mcp;
 use crate::agents::claude::control::requests::NoAnswer;
 use crate::agents::claude::process::SERVER;
@@ -49,7 +49,9 @@ impl Driver {
                 self.asked(request, call);
             }
         }
-        self.is_ready = true;
+        if !std::mem::replace(&mut self.is_ready, true) {
+            self.tell(Told::Ready(Box::new(answer)));
+        }
         for line in std::mem::take(&mut self.waiting) {
             self.control.say(line);
         }

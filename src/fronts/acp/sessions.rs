@@ -1,0 +1,182 @@
+//! The sessions of one editor, by the ids by which it knows them: those of their conversations.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use agent_client_protocol::Error;
+use agent_client_protocol::v1::schema::{McpServer, SessionId};
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::editor::Editor;
+use super::servers::ServersFile;
+use super::session::{Session, Wanted};
+use super::settings::Settings;
+use super::{AT_THE_EDITOR, AcpOptions};
+use crate::agents::claude::process::{Beginning, Options};
+use crate::config::{Config, Paths};
+use crate::failure::Failure;
+use crate::fronts::{LaunchOptions, Launched, launch};
+use crate::locks::locked;
+use crate::mint::uuid;
+
+/// What the editor may want of a session that does not answer.
+const QUEUE: usize = 1024;
+/// Sessions that an editor may have at the same time: each is a process of a few hundred megabytes.
+const MOST_SESSIONS: usize = 32;
+/// A client that does not leave is killed by its guard before this.
+const END_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The sessions, and what new ones are started with.
+pub(super) struct Sessions {
+    paths: Paths,
+    config: Config,
+    options: AcpOptions,
+    /// Held for short looks and changes.
+    live: Mutex<HashMap<SessionId, LiveSession>>,
+}
+
+struct LiveSession {
+    wanted: mpsc::Sender<Wanted>,
+    running: JoinHandle<()>,
+}
+
+/// Where a session works, and with what.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) folder: PathBuf,
+    pub(super) more_folders: Vec<PathBuf>,
+    /// The MCP servers that the editor brings along.
+    pub(super) servers: Vec<McpServer>,
+}
+
+/// A Claude Code that was started, and what it must find until it is ready.
+pub(super) struct Started {
+    pub(super) launched: Launched,
+    pub(super) servers: Option<ServersFile>,
+}
+
+/// Which conversation a session is about.
+pub(super) enum Opening {
+    New,
+    /// One that has a transcript.
+    Again(SessionId),
+}
+
+impl Sessions {
+    pub(super) fn new(paths: Paths, config: Config, options: AcpOptions) -> Self {
+        Self { paths, config, options, live: Mutex::default() }
+    }
+
+    /// Starts a Claude Code for a new conversation. The editor is told of nothing before [`Sessions::begin`].
+    pub(super) async fn prepare(&self, editor: Editor, place: Place, opening: Opening) -> Result<Session, Error> {
+        if !place.folder.is_absolute() {
+            return Err(Error::new(-32602, "cwd must be an absolute path"));
+        }
+        if locked(&self.live).len() >= MOST_SESSIONS {
+            return Err(Error::new(-32603, format!("{MOST_SESSIONS} sessions are open; close one of them")));
+        }
+        let (id, from) = match opening {
+            Opening::New => {
+                let id = uuid();
+                (id.clone().into(), Beginning::Named(id))
+            }
+            Opening::Again(id) => {
+                let from = Beginning::Resumed(id.to_string());
+                (id, from)
+            }
+        };
+        let has_spoken = matches!(from, Beginning::Resumed(_));
+        let started = self.launch(&id, &place, from).await?;
+        let settings =
+            Settings::new(started.launched.mode.clone(), self.config.allow_bypass, self.options.model.clone());
+        Ok(Session::new(id, editor, place, started, settings, has_spoken))
+    }
+
+    /// From now on the editor is told what the session does.
+    pub(super) fn begin(self: &Arc<Self>, session: Session) {
+        let (wanted, wants) = mpsc::channel(QUEUE);
+        let (id, sessions) = (session.id.clone(), Arc::clone(self));
+        let back = wanted.clone();
+        let running = tokio::spawn(session.run(sessions, wants, back));
+        locked(&self.live).insert(id, LiveSession { wanted, running });
+    }
+
+    /// A Claude Code for a conversation of the editor.
+    pub(super) async fn launch(&self, id: &SessionId, place: &Place, from: Beginning) -> Result<Started, Error> {
+        let servers = ServersFile::write(&self.paths.state_dir, &id.to_string(), place.servers.clone())?;
+        let claude_options = Options {
+            folder: place.folder.clone(),
+            mode: self.options.mode.clone().unwrap_or_default(),
+            from,
+            model: self.options.model.clone(),
+            add_dir: place.more_folders.clone(),
+            mcp_config: servers.iter().map(ServersFile::path).collect(),
+            partial: true,
+            ..Options::default()
+        };
+        let options = LaunchOptions {
+            connected_by: "acp",
+            session: None,
+            label: None,
+            claude: self.options.claude.clone(),
+            claude_options,
+            prompt: None,
+            prompt_by: None,
+            once: false,
+            ask_limit: None,
+            attended: true,
+            front: AT_THE_EDITOR,
+            channels: None,
+        };
+        let launched = launch(&self.paths, &self.config, options).await.map_err(|error| in_words(&error))?;
+        Ok(Started { launched, servers })
+    }
+
+    /// Has a session do something, in the order in which the editor wants it.
+    pub(super) fn want(&self, id: &SessionId, wanted: Wanted) -> Result<(), Error> {
+        let live = locked(&self.live);
+        let session = live.get(id).ok_or_else(|| no_such_session(id))?;
+        session.wanted.try_send(wanted).map_err(|_| Error::new(-32603, "the session does not answer"))
+    }
+
+    pub(super) fn is_live(&self, id: &SessionId) -> bool {
+        locked(&self.live).contains_key(id)
+    }
+
+    /// The program that each session runs.
+    pub(super) fn claude(&self) -> &Path {
+        self.options.claude.as_deref().unwrap_or(&self.config.claude)
+    }
+
+    /// Ends a session and waits until nothing of it is left.
+    pub(super) async fn end(&self, id: &SessionId) -> Result<(), Error> {
+        let ended = locked(&self.live).remove(id).ok_or_else(|| no_such_session(id))?;
+        drop(ended.wanted);
+        drop(tokio::time::timeout(END_TIMEOUT, ended.running).await);
+        Ok(())
+    }
+
+    /// The editor is gone, and so is everything that it had started.
+    pub(super) async fn end_all(&self) {
+        let all: Vec<LiveSession> = locked(&self.live).drain().map(|(_, session)| session).collect();
+        let running: Vec<JoinHandle<()>> = all.into_iter().map(|session| session.running).collect();
+        drop(tokio::time::timeout(END_TIMEOUT, futures_util::future::join_all(running)).await);
+    }
+}
+
+pub(super) fn no_such_session(id: &SessionId) -> Error {
+    Error::new(-32002, format!("no session {id} is open"))
+}
+
+/// What went wrong, as an editor shows it.
+pub(super) fn in_words(error: &anyhow::Error) -> Error {
+    let mut text = format!("{error:#}");
+    let hint = error.chain().find_map(|cause| cause.downcast_ref::<Failure>()?.hint());
+    if let Some(hint) = hint {
+        text.push_str(&format!("; {hint}"));
+    }
+    Error::new(-32603, text)
+}

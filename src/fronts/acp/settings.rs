@@ -1,0 +1,139 @@
+//! What a person can set for a session in the editor: its mode and its model.
+
+use agent_client_protocol::v1::schema::{
+    AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, SessionConfigOption, SessionConfigOptionCategory,
+    SessionConfigSelectOption, SessionMode, SessionModeState, SessionUpdate, UnstructuredCommandInput,
+};
+use serde_json::Value;
+
+/// The option by which a mode is set; the other one sets the model.
+pub(super) const MODE: &str = "mode";
+pub(super) const MODEL: &str = "model";
+
+/// A mode that a person may choose, as they are shown it.
+const MODES: [(&str, &str, &str); 5] = [
+    ("default", "Ask", "Asks before it changes files or runs commands"),
+    ("acceptEdits", "Accept edits", "Changes files in this folder without asking"),
+    ("plan", "Plan", "Looks and plans, and changes nothing"),
+    ("dontAsk", "Don't ask", "Denies whatever no rule allows"),
+    ("bypassPermissions", "Bypass permissions", "Asks for nothing but what a rule says"),
+];
+
+/// What is set, and what could be.
+pub(super) struct Settings {
+    pub(super) mode: String,
+    /// The owner has opted in to a mode in which nothing is asked.
+    may_bypass: bool,
+    model: String,
+    /// Each with its name and what it is; known once the client is ready.
+    models: Vec<(String, String, Option<String>)>,
+}
+
+impl Settings {
+    pub(super) fn new(mode: String, may_bypass: bool, model: Option<String>) -> Self {
+        Self { mode, may_bypass, model: model.unwrap_or_else(|| "default".to_owned()), models: vec![] }
+    }
+
+    /// What the client offers, as it says when it is ready.
+    pub(super) fn ready(&mut self, offered: &Value) {
+        let models = offered["models"].as_array().into_iter().flatten();
+        let text = |model: &Value, field: &str| model[field].as_str().map(str::to_owned);
+        let model = |model: &Value| {
+            let value = text(model, "value")?;
+            let name = text(model, "displayName").unwrap_or_else(|| value.clone());
+            Some((value, name, text(model, "description")))
+        };
+        self.models = models.filter_map(model).collect();
+        if let Some(mode) = offered["current_permission_mode"].as_str() {
+            mode.clone_into(&mut self.mode);
+        }
+    }
+
+    pub(super) fn set_model(&mut self, model: String) {
+        self.model = model;
+    }
+
+    fn modes(&self) -> impl Iterator<Item = &'static (&'static str, &'static str, &'static str)> {
+        let (current, may_bypass) = (self.mode.clone(), self.may_bypass);
+        MODES.iter().filter(move |(id, _, _)| may_bypass || *id != "bypassPermissions" || *id == current)
+    }
+
+    pub(super) fn has_mode(&self, mode: &str) -> bool {
+        self.modes().any(|(id, _, _)| *id == mode)
+    }
+
+    pub(super) fn mode_state(&self) -> SessionModeState {
+        let mut modes: Vec<SessionMode> = self
+            .modes()
+            .map(|(id, name, about)| SessionMode::new(*id, *name).description((*about).to_owned()))
+            .collect();
+        // A mode that the client has and this program does not offer, as it is named there.
+        if !self.has_mode(&self.mode) {
+            modes.push(SessionMode::new(self.mode.clone(), self.mode.clone()));
+        }
+        SessionModeState::new(self.mode.clone(), modes)
+    }
+
+    /// The same, and the model, in the form that newer editors show.
+    pub(super) fn options(&self) -> Vec<SessionConfigOption> {
+        let state = self.mode_state();
+        let choices: Vec<SessionConfigSelectOption> = state
+            .available_modes
+            .into_iter()
+            .map(|mode| SessionConfigSelectOption::new(mode.id.0, mode.name).description(mode.description))
+            .collect();
+        let mode = SessionConfigOption::select(MODE, "Mode", self.mode.clone(), choices)
+            .category(SessionConfigOptionCategory::Mode);
+        let mut options = vec![mode];
+        if !self.models.is_empty() {
+            let mut choices: Vec<SessionConfigSelectOption> = self
+                .models
+                .iter()
+                .map(|(value, name, about)| {
+                    SessionConfigSelectOption::new(value.clone(), name.clone()).description(about.clone())
+                })
+                .collect();
+            if !self.models.iter().any(|(value, _, _)| *value == self.model) {
+                choices.push(SessionConfigSelectOption::new(self.model.clone(), self.model.clone()));
+            }
+            let model = SessionConfigOption::select(MODEL, "Model", self.model.clone(), choices);
+            options.push(model.category(SessionConfigOptionCategory::Model));
+        }
+        options
+    }
+}
+
+/// The commands that the client offers.
+pub(super) fn commands(offered: &Value) -> SessionUpdate {
+    let commands = offered.as_array().into_iter().flatten();
+    let command = |command: &Value| {
+        let hint = command["argumentHint"].as_str().filter(|hint| !hint.is_empty());
+        let input = hint.map(|hint| AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint)));
+        let about = command["description"].as_str().unwrap_or_default();
+        Some(AvailableCommand::new(command["name"].as_str()?, about).input(input))
+    };
+    SessionUpdate::AvailableCommandsUpdate(AvailableCommandsUpdate::new(commands.filter_map(command).collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn nobody_is_offered_a_mode_that_the_owner_has_not_allowed() {
+        let settings = Settings::new("default".into(), false, None);
+        assert!(!settings.has_mode("bypassPermissions") && settings.has_mode("plan"));
+        assert!(Settings::new("default".into(), true, None).has_mode("bypassPermissions"));
+    }
+
+    #[test]
+    fn models_are_offered_once_they_are_known() {
+        let mut settings = Settings::new("plan".into(), false, None);
+        assert_eq!(settings.options().len(), 1);
+        settings.ready(&json!({"models": [{"value": "default", "displayName": "Default"}, {"value": "opus"}]}));
+        let shown = serde_json::to_value(settings.options()).unwrap();
+        assert_eq!((&shown[0]["currentValue"], &shown[1]["currentValue"]), (&json!("plan"), &json!("default")));
+        assert_eq!(shown[1]["options"][1], json!({"value": "opus", "name": "opus"}));
+    }
+}

@@ -1,0 +1,255 @@
+//! A tool call of Claude Code as an editor shows it: a title, a kind, the files it is about, and what it changes.
+
+use std::path::{Path, PathBuf};
+
+use agent_client_protocol::v1::schema::{
+    ContentBlock, Diff, ImageContent, TextContent, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus,
+    ToolCallUpdateFields, ToolKind,
+};
+use portcullis_core::visible;
+use portcullis_wire::preview::preview;
+use serde_json::Value;
+
+/// Words of a title, at most.
+const LONGEST_TITLE: usize = 120;
+/// A longer file is not read for the left side of a diff.
+const LONGEST_FILE: u64 = 1 << 20;
+/// As much of what a tool gave back is shown.
+const LONGEST_RESULT: usize = 256 << 10;
+
+/// The server inside our own process whose tools stand for built-in ones.
+const EDITOR_TOOLS: &str = "mcp__acp__";
+
+/// The built-in tool that a tool stands for.
+pub(super) fn plain_name(tool: &str) -> &str {
+    tool.strip_prefix(EDITOR_TOOLS).unwrap_or(tool)
+}
+
+/// The call as it is told when the model makes it.
+pub(super) fn call(id: &str, tool: &str, input: &Value, folder: &Path) -> ToolCall {
+    ToolCall::new(id.to_owned(), title(tool, input, folder))
+        .name(tool.to_owned())
+        .kind(kind(tool))
+        .status(ToolCallStatus::Pending)
+        .content(content(tool, input))
+        .locations(locations(tool, input))
+        .raw_input(input.clone())
+}
+
+pub(super) fn kind(tool: &str) -> ToolKind {
+    match plain_name(tool) {
+        "Bash" | "PowerShell" | "BashOutput" | "KillShell" => ToolKind::Execute,
+        "Read" | "NotebookRead" | "LS" => ToolKind::Read,
+        "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => ToolKind::Edit,
+        "Glob" | "Grep" | "ToolSearch" => ToolKind::Search,
+        "WebFetch" | "WebSearch" => ToolKind::Fetch,
+        "Agent" | "Task" | "TodoWrite" | "TaskCreate" | "TaskUpdate" | "TaskList" | "TaskGet" => ToolKind::Think,
+        "EnterPlanMode" | "ExitPlanMode" => ToolKind::SwitchMode,
+        _ => ToolKind::Other,
+    }
+}
+
+/// One line for people: what the tool does, to what.
+pub(super) fn title(tool: &str, input: &Value, folder: &Path) -> String {
+    let text = |field: &str| input[field].as_str().filter(|text| !text.is_empty());
+    let file = || text("file_path").or_else(|| text("notebook_path")).map(|path| relative(path, folder));
+    let name = plain_name(tool);
+    let whole = match name {
+        "Bash" | "PowerShell" => text("command").map(|command| format!("`{command}`")),
+        "Read" | "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => file().map(|file| format!("{name} {file}")),
+        "Glob" => text("pattern").map(|pattern| format!("Find {pattern}")),
+        "Grep" => text("pattern").map(|pattern| format!("Search for {pattern}")),
+        "WebFetch" => text("url").map(|url| format!("Fetch {url}")),
+        "WebSearch" => text("query").map(|query| format!("Search the web for {query}")),
+        "Agent" | "Task" | "TaskCreate" => text("description").or_else(|| text("subject")).map(str::to_owned),
+        "TodoWrite" => Some("Update the plan".to_owned()),
+        "ExitPlanMode" => Some("Ready to code?".to_owned()),
+        "AskUserQuestion" => input["questions"][0]["question"].as_str().map(str::to_owned),
+        "Skill" => text("skill").or_else(|| text("command")).map(|skill| format!("Skill {skill}")),
+        _ => None,
+    };
+    let whole = whole.unwrap_or_else(|| mcp_name(name));
+    let line = whole.lines().next().unwrap_or_default();
+    let (start, rest) = portcullis_core::excerpt(line, Some(LONGEST_TITLE));
+    let more = if rest > 0 || whole.lines().count() > 1 { "…" } else { "" };
+    visible(&format!("{start}{more}"))
+}
+
+/// `db: query` for `mcp__db__query`.
+fn mcp_name(tool: &str) -> String {
+    match tool.strip_prefix("mcp__").and_then(|rest| rest.split_once("__")) {
+        Some((server, tool)) => format!("{server}: {tool}"),
+        None => tool.to_owned(),
+    }
+}
+
+fn relative(path: &str, folder: &Path) -> String {
+    Path::new(path).strip_prefix(folder).map_or_else(|_| path.to_owned(), |inside| inside.display().to_string())
+}
+
+/// What is shown of a call before it runs: a change as a diff, a plan, or nothing where the title says all.
+pub(super) fn content(tool: &str, input: &Value) -> Vec<ToolCallContent> {
+    let text = |field: &str| input[field].as_str();
+    let path = || text("file_path").map(PathBuf::from);
+    match plain_name(tool) {
+        "Write" => match path().zip(text("content")) {
+            Some((path, content)) => {
+                let old = current(&path);
+                vec![Diff::new(path, content).old_text(old).into()]
+            }
+            None => vec![],
+        },
+        "Edit" => path().and_then(|path| change(&path, input)).into_iter().collect(),
+        "MultiEdit" => {
+            let edits = input["edits"].as_array().into_iter().flatten();
+            path().map(|path| edits.filter_map(|edit| change(&path, edit)).collect()).unwrap_or_default()
+        }
+        "Bash" | "PowerShell" => text("description").map(plain).into_iter().collect(),
+        "ExitPlanMode" => text("plan").map(plain).into_iter().collect(),
+        "Agent" | "Task" => text("prompt").map(plain).into_iter().collect(),
+        "AskUserQuestion" => vec![plain(&preview(tool, input))],
+        _ => vec![],
+    }
+}
+
+fn change(path: &Path, edit: &Value) -> Option<ToolCallContent> {
+    let (old, new) = edit["old_string"].as_str().zip(edit["new_string"].as_str())?;
+    Some(Diff::new(path, new).old_text(Some(old.to_owned()).filter(|old| !old.is_empty())).into())
+}
+
+/// What a file holds now; none where there is none, or where it is too long or no text.
+fn current(path: &Path) -> Option<String> {
+    let about = path.metadata().ok().filter(|about| about.is_file() && about.len() <= LONGEST_FILE)?;
+    drop(about);
+    std::fs::read_to_string(path).ok()
+}
+
+pub(super) fn plain(text: &str) -> ToolCallContent {
+    ContentBlock::Text(TextContent::new(text)).into()
+}
+
+/// The files that a call is about.
+pub(super) fn locations(tool: &str, input: &Value) -> Vec<ToolCallLocation> {
+    let fields = ["file_path", "notebook_path"].into_iter().chain((plain_name(tool) == "Grep").then_some("path"));
+    let path = fields.filter_map(|field| input[field].as_str()).find(|path| Path::new(path).is_absolute());
+    let line = input["offset"].as_u64().and_then(|line| u32::try_from(line).ok());
+    path.map(|path| ToolCallLocation::new(path).line(line)).into_iter().collect()
+}
+
+/// What became of a call, as its result tells. `kept` is what the client keeps of it.
+pub(super) fn finished(tool: &str, failed: bool, result: &Value, kept: &Value) -> ToolCallUpdateFields {
+    let status = if failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
+    let fields = ToolCallUpdateFields::new().status(status).raw_output(raw_output(result, kept));
+    match (plain_name(tool), failed) {
+        // The diff stays; where it went is known now.
+        ("Write" | "Edit" | "MultiEdit" | "NotebookEdit", false) => match changed_lines(kept) {
+            lines if lines.is_empty() => fields,
+            lines => fields.locations(lines),
+        },
+        ("TodoWrite" | "ExitPlanMode" | "TaskCreate" | "TaskUpdate", false) => fields,
+        (name, _) => fields.content(result_content(name, failed, result)),
+    }
+}
+
+fn raw_output(result: &Value, kept: &Value) -> Value {
+    let whole = if kept.is_null() { result } else { kept };
+    match whole.to_string().len() > LONGEST_RESULT {
+        true => Value::from(portcullis_core::excerpt(&whole.to_string(), Some(LONGEST_RESULT)).0),
+        false => whole.clone(),
+    }
+}
+
+/// Where a change begins, as the client's own patch says.
+fn changed_lines(kept: &Value) -> Vec<ToolCallLocation> {
+    let Some(path) = kept["filePath"].as_str() else { return vec![] };
+    let hunks = kept["structuredPatch"].as_array().into_iter().flatten();
+    let starts = hunks.filter_map(|hunk| u32::try_from(hunk["newStart"].as_u64()?).ok());
+    starts.map(|line| ToolCallLocation::new(path).line(line)).collect()
+}
+
+fn result_content(tool: &str, failed: bool, result: &Value) -> Vec<ToolCallContent> {
+    let is_fenced = failed || matches!(tool, "Bash" | "PowerShell" | "BashOutput" | "Read" | "Grep" | "Glob");
+    let show = |text: &str| {
+        let (start, rest) = portcullis_core::excerpt(text, Some(LONGEST_RESULT));
+        let more = if rest > 0 { format!("\n[and {rest} more bytes]") } else { String::new() };
+        plain(&if is_fenced { fenced(&format!("{start}{more}")) } else { format!("{start}{more}") })
+    };
+    match result {
+        Value::String(text) if !text.is_empty() => vec![show(text)],
+        Value::Array(parts) => parts
+            .iter()
+            .filter_map(|part| match part["type"].as_str()? {
+                "text" => Some(show(part["text"].as_str()?)),
+                "image" => {
+                    let source = &part["source"];
+                    let (data, kind) = (source["data"].as_str()?, source["media_type"].as_str()?);
+                    Some(ContentBlock::Image(ImageContent::new(data, kind)).into())
+                }
+                _ => None,
+            })
+            .collect(),
+        _ => vec![],
+    }
+}
+
+/// The text as it is, also where it holds fences itself.
+fn fenced(text: &str) -> String {
+    let longest = text.split(|letter| letter != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}\n{}\n{fence}", text.trim_end_matches('\n'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_call_is_shown_by_what_it_does() {
+        let folder = Path::new("/work/api");
+        for (tool, input, want) in [
+            ("Bash", json!({"command": "git push\necho"}), ("`git push…", ToolKind::Execute)),
+            ("Write", json!({"file_path": "/work/api/src/a.rs", "content": ""}), ("Write src/a.rs", ToolKind::Edit)),
+            ("mcp__acp__Edit", json!({"file_path": "/etc/x"}), ("Edit /etc/x", ToolKind::Edit)),
+            ("Read", json!({"file_path": "/work/api/a"}), ("Read a", ToolKind::Read)),
+            ("Grep", json!({"pattern": "fn"}), ("Search for fn", ToolKind::Search)),
+            ("WebFetch", json!({"url": "http://x/"}), ("Fetch http://x/", ToolKind::Fetch)),
+            ("mcp__db__query", json!({}), ("db: query", ToolKind::Other)),
+            ("ExitPlanMode", json!({}), ("Ready to code?", ToolKind::SwitchMode)),
+            ("Read", json!(null), ("Read", ToolKind::Read)),
+        ] {
+            assert_eq!((title(tool, &input, folder).as_str(), kind(tool)), want, "{tool} {input}");
+        }
+    }
+
+    #[test]
+    fn a_change_is_a_diff_and_its_lines_are_known_when_it_is_done() {
+        let edit = json!({"file_path": "/a", "old_string": "x", "new_string": "y"});
+        let shown = serde_json::to_value(content("Edit", &edit)).unwrap();
+        assert_eq!(shown, json!([{"type": "diff", "path": "/a", "oldText": "x", "newText": "y"}]));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("b");
+        let write = json!({"file_path": file, "content": "new"});
+        let path = file.display().to_string();
+        assert_eq!(
+            serde_json::to_value(content("Write", &write)).unwrap(),
+            json!([{"type": "diff", "path": path, "newText": "new"}])
+        );
+        std::fs::write(&file, "old").unwrap();
+        assert_eq!(
+            serde_json::to_value(content("Write", &write)).unwrap(),
+            json!([{"type": "diff", "path": path, "oldText": "old", "newText": "new"}])
+        );
+        let kept = json!({"filePath": "/a", "structuredPatch": [{"newStart": 7}]});
+        let fields = serde_json::to_value(finished("Edit", false, &json!("done"), &kept)).unwrap();
+        assert_eq!(fields["locations"], json!([{"path": "/a", "line": 7}]));
+        assert_eq!((&fields["status"], &fields["content"]), (&json!("completed"), &Value::Null));
+    }
+
+    #[test]
+    fn what_a_command_said_is_shown_as_it_is() {
+        let fields = finished("Bash", false, &json!("a ```\n"), &Value::Null);
+        let shown = serde_json::to_value(fields).unwrap();
+        assert_eq!(shown["content"][0]["content"]["text"], "````\na ```\n````");
+    }
+}

@@ -1,0 +1,80 @@
+//! Lines between the editor and the SDK, bounded in both directions.
+
+use std::future::ready;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use agent_client_protocol::{Agent, ConnectTo, Lines as LineTransport};
+use futures_util::{StreamExt as _, sink, stream};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::Notify;
+
+use crate::lines::{Line, Lines};
+
+/// A line of the editor is at most this long: a prompt may hold images.
+const LONGEST_LINE: usize = 64 << 20;
+/// Updates that wait for an editor that does not read. With more the session waits, and the agent with it.
+const MOST_WAITING: usize = 256;
+
+/// How far the editor is behind what it is told.
+#[derive(Clone, Default)]
+pub(super) struct Backlog(Arc<Counted>);
+
+#[derive(Default)]
+struct Counted {
+    waiting: AtomicUsize,
+    written: Notify,
+}
+
+impl Backlog {
+    /// Waits until the editor has room for one more line, and counts it.
+    pub(super) async fn add(&self) {
+        loop {
+            let written = self.0.written.notified();
+            if self.0.waiting.load(Ordering::Relaxed) < MOST_WAITING {
+                self.0.waiting.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            written.await;
+        }
+    }
+
+    /// A line was written. Answers are not counted when they are sent: they are as few as what the editor wants.
+    fn wrote(&self) {
+        let less = |waiting: usize| Some(waiting.saturating_sub(1));
+        let _ = self.0.waiting.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
+        self.0.written.notify_waiters();
+    }
+}
+
+/// The editor's two streams as the SDK takes them.
+pub(super) fn lines(
+    input: impl AsyncRead + Send + Unpin + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> (impl ConnectTo<Agent>, Backlog) {
+    let backlog = Backlog::default();
+    let incoming = stream::unfold(Lines::new(input, LONGEST_LINE), |mut lines| async move {
+        let next = match lines.next().await {
+            Ok(Line::Whole(line)) => Ok(Some(String::from_utf8_lossy(&line).into_owned())),
+            Ok(Line::TooLong) => {
+                tracing::warn!("a message of the editor is longer than {LONGEST_LINE} bytes, and was not read");
+                Ok(None)
+            }
+            Ok(Line::End) => return None,
+            Err(error) => Err(error),
+        };
+        Some((next, lines))
+    });
+    let incoming = incoming.filter_map(|line| ready(line.transpose()));
+    let counted = backlog.clone();
+    let outgoing = sink::unfold((output, counted), |(mut output, counted), line: String| async move {
+        let mut bytes = line.into_bytes();
+        bytes.push(b'\n');
+        output.write_all(&bytes).await?;
+        output.flush().await?;
+        counted.wrote();
+        Ok::<_, io::Error>((output, counted))
+    });
+    (LineTransport::new(Box::pin(outgoing), Box::pin(incoming)), backlog)
+}

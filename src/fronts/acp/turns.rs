@@ -1,0 +1,213 @@
+//! The prompts of the editor that have no answer yet, and with which stop reason each of them ends.
+//!
+//! A prompt that is sent while a turn runs waits in the client, is folded into that turn or begins the next one. The client
+//! tells by the id of each line what becomes of it; the result of a turn answers all that are part of it.
+
+use agent_client_protocol::Error;
+use agent_client_protocol::v1::schema::StopReason;
+use portcullis_wire::control::Message;
+
+/// How a prompt ended.
+pub(super) type Ended = Result<StopReason, Error>;
+
+/// `R` answers one prompt.
+pub(super) struct Turns<R> {
+    prompts: Vec<Prompt<R>>,
+    /// Someone wants the running turn to end.
+    is_cancelled: bool,
+    /// The client tells what becomes of a line; an older one does not.
+    tells: bool,
+    /// What the client reported in the model's place in this turn.
+    error: Option<String>,
+}
+
+struct Prompt<R> {
+    uuid: String,
+    responder: R,
+    has_started: bool,
+}
+
+impl<R> Turns<R> {
+    pub(super) fn new() -> Self {
+        Self { prompts: vec![], is_cancelled: false, tells: false, error: None }
+    }
+
+    pub(super) fn begin(&mut self, uuid: String, responder: R) {
+        self.prompts.push(Prompt { uuid, responder, has_started: false });
+    }
+
+    /// Some prompt of the editor has no answer.
+    pub(super) fn is_open(&self) -> bool {
+        !self.prompts.is_empty()
+    }
+
+    /// The person wants all of it to end. Says which lines the client has not taken.
+    pub(super) fn cancel(&mut self) -> Vec<String> {
+        self.is_cancelled = true;
+        self.prompts.iter().filter(|prompt| !prompt.has_started).map(|prompt| prompt.uuid.clone()).collect()
+    }
+
+    /// Reads a message of the client; the prompts that it answers.
+    pub(super) fn note(&mut self, message: &Message) -> Vec<(R, Ended)> {
+        match message.kind.as_str() {
+            "command_lifecycle" => self.lifecycle(message),
+            "assistant" if message.parent_tool_use_id.is_none() => {
+                self.error.clone_from(&message.error);
+                vec![]
+            }
+            "result" => {
+                let ended = stop_reason(message, self.is_cancelled, self.error.take().as_deref());
+                self.is_cancelled = false;
+                self.end(&ended)
+            }
+            _ => vec![],
+        }
+    }
+
+    /// The client has nothing to do: whatever it has taken is over.
+    pub(super) fn idle(&mut self) -> Vec<(R, Ended)> {
+        let ended = if std::mem::take(&mut self.is_cancelled) { StopReason::Cancelled } else { StopReason::EndTurn };
+        self.take(|prompt| prompt.has_started, &Ok(ended))
+    }
+
+    /// Nothing more comes of any of them.
+    pub(super) fn fail(&mut self, ended: &Ended) -> Vec<(R, Ended)> {
+        self.is_cancelled = false;
+        self.take(|_| true, ended)
+    }
+
+    fn lifecycle(&mut self, message: &Message) -> Vec<(R, Ended)> {
+        self.tells = true;
+        let is_it = |prompt: &Prompt<R>| message.command_uuid.as_ref() == Some(&prompt.uuid);
+        match message.state.as_deref() {
+            Some("started") => {
+                self.prompts.iter_mut().filter(|prompt| is_it(prompt)).for_each(|prompt| prompt.has_started = true);
+                vec![]
+            }
+            // Part of a turn, whose result follows.
+            Some("queued" | "completed") => vec![],
+            // Taken back, or dropped.
+            _ => self.take(is_it, &Ok(StopReason::Cancelled)),
+        }
+    }
+
+    fn end(&mut self, ended: &Ended) -> Vec<(R, Ended)> {
+        if !self.tells
+            && let Some(first) = self.prompts.first_mut()
+        {
+            first.has_started = true;
+        }
+        self.take(|prompt| prompt.has_started, ended)
+    }
+
+    fn take(&mut self, wanted: impl Fn(&Prompt<R>) -> bool, ended: &Ended) -> Vec<(R, Ended)> {
+        let (over, left) = std::mem::take(&mut self.prompts).into_iter().partition(wanted);
+        self.prompts = left;
+        let over: Vec<Prompt<R>> = over;
+        over.into_iter().map(|prompt| (prompt.responder, ended.clone())).collect()
+    }
+}
+
+/// What the result of a turn means. After an interruption the client reports a diagnosis of its own as an error.
+fn stop_reason(result: &Message, is_cancelled: bool, error: Option<&str>) -> Ended {
+    let errors = || result.errors.iter().filter_map(|error| error.as_str());
+    let is_interrupted = errors().any(|error| error.starts_with("[ede_diagnostic]"));
+    match (result.subtype.as_deref(), result.stop_reason.as_deref()) {
+        (Some("error_during_execution"), _) if is_cancelled || is_interrupted => Ok(StopReason::Cancelled),
+        (Some("error_max_turns"), _) => Ok(StopReason::MaxTurnRequests),
+        _ if result.is_error => Err(failure(result, error)),
+        (_, Some("refusal")) => Ok(StopReason::Refusal),
+        (_, Some("max_tokens")) => Ok(StopReason::MaxTokens),
+        _ => Ok(StopReason::EndTurn),
+    }
+}
+
+fn failure(result: &Message, error: Option<&str>) -> Error {
+    let said = result.result.clone().filter(|text| !text.is_empty());
+    let errors: Vec<&str> = result.errors.iter().filter_map(|error| error.as_str()).collect();
+    let text = said.unwrap_or_else(|| errors.join("; "));
+    let text = if text.is_empty() { "the turn failed".to_owned() } else { text };
+    match error == Some("authentication_failed") || text.contains("/login") {
+        true => Error::auth_required().data(serde_json::Value::from(text)),
+        false => Error::new(-32603, text),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use portcullis_wire::control::{FromClient, read};
+    use serde_json::{Value, json};
+
+    fn message(value: &Value) -> Message {
+        match read(value.to_string().as_bytes()).unwrap() {
+            FromClient::Message(message) => *message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn line(uuid: &str, state: &str) -> Message {
+        message(&json!({"type": "command_lifecycle", "command_uuid": uuid, "state": state}))
+    }
+
+    fn shown(ended: Vec<(u32, Ended)>) -> Vec<(u32, String)> {
+        ended
+            .into_iter()
+            .map(|(number, ended)| {
+                (number, ended.map_or_else(|error| format!("{:?}", error.code), |reason| format!("{reason:?}")))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_prompt_that_was_folded_in_ends_with_the_turn_and_one_that_waits_does_not() {
+        let mut turns = Turns::new();
+        turns.begin("a".into(), 1);
+        turns.begin("b".into(), 2);
+        turns.begin("c".into(), 3);
+        for message in [
+            line("a", "queued"),
+            line("a", "started"),
+            line("b", "started"),
+            line("c", "queued"),
+            line("b", "completed"),
+        ] {
+            assert!(turns.note(&message).is_empty());
+        }
+        let result = message(&json!({"type": "result", "subtype": "success", "stop_reason": "end_turn"}));
+        assert_eq!(shown(turns.note(&result)), [(1, "EndTurn".into()), (2, "EndTurn".into())]);
+        assert!(turns.idle().is_empty(), "the third was not taken yet");
+        assert_eq!(turns.cancel(), ["c"]);
+        assert_eq!(shown(turns.note(&line("c", "cancelled"))), [(3, "Cancelled".into())]);
+        assert!(!turns.is_open());
+    }
+
+    #[test]
+    fn the_result_of_a_turn_is_a_stop_reason_or_an_error() {
+        let interrupted =
+            json!({"subtype": "error_during_execution", "is_error": true, "errors": ["[ede_diagnostic] x"]});
+        for (result, error, want) in [
+            (json!({"subtype": "success", "stop_reason": "end_turn"}), None, "EndTurn"),
+            (json!({"subtype": "success", "stop_reason": "max_tokens"}), None, "MaxTokens"),
+            (json!({"subtype": "success", "stop_reason": "refusal"}), None, "Refusal"),
+            (json!({"subtype": "error_max_turns", "is_error": true}), None, "MaxTurnRequests"),
+            (interrupted, None, "Cancelled"),
+            (json!({"subtype": "error_during_execution", "is_error": true, "errors": ["x"]}), None, "InternalError"),
+            (json!({"subtype": "success", "is_error": true, "result": "Please run /login"}), None, "AuthRequired"),
+            (
+                json!({"subtype": "success", "is_error": true, "result": "x"}),
+                Some("authentication_failed"),
+                "AuthRequired",
+            ),
+        ] {
+            let mut whole = result.clone();
+            whole["type"] = "result".into();
+            let mut turns = Turns::new();
+            turns.begin("a".into(), 1);
+            if let Some(error) = error {
+                turns.note(&message(&json!({"type": "assistant", "error": error, "message": {}})));
+            }
+            assert_eq!(shown(turns.note(&message(&whole))), [(1, want.to_owned())], "{result}");
+        }
+    }
+}

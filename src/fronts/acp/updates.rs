@@ -1,0 +1,270 @@
+//! Messages of Claude Code as updates for the editor.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+
+use agent_client_protocol::v1::schema::{
+    ContentBlock, ContentChunk, Cost, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate, TextContent,
+    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, UsageUpdate,
+};
+use portcullis_wire::control::{Block, Message};
+use serde_json::Value;
+
+use super::tools;
+
+/// Calls that are remembered until they have a result; with more the oldest are forgotten all at once.
+const MOST_CALLS: usize = 1024;
+
+/// What was told of one session, so that nothing is told twice or out of order.
+pub(super) struct Updates {
+    folder: PathBuf,
+    /// The message that came in pieces.
+    streamed: Option<String>,
+    /// Calls that were told and have no result, with their tools.
+    calls: HashMap<String, String>,
+    /// The tasks of the plan, by their ids, where the client keeps them one by one.
+    tasks: BTreeMap<u64, PlanEntry>,
+    /// What the model's context holds, as far as is known.
+    used: u64,
+}
+
+impl Updates {
+    pub(super) fn new(folder: PathBuf) -> Self {
+        Self { folder, streamed: None, calls: HashMap::new(), tasks: BTreeMap::new(), used: 0 }
+    }
+
+    /// Nothing more of what runs is told: a new client begins.
+    pub(super) fn forget_calls(&mut self) -> Vec<SessionUpdate> {
+        let fields = || ToolCallUpdateFields::new().status(ToolCallStatus::Failed);
+        self.calls.drain().map(|(id, _)| SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields()))).collect()
+    }
+
+    /// What a message tells the editor.
+    pub(super) fn of(&mut self, message: &Message) -> Vec<SessionUpdate> {
+        match message.kind.as_str() {
+            "stream_event" => self.piece(message).into_iter().collect(),
+            "assistant" => self.said(message),
+            "user" => self.results(message),
+            "result" => self.usage(message).into_iter().collect(),
+            _ => vec![],
+        }
+    }
+
+    /// A call is told before anything else names it.
+    pub(super) fn call(&mut self, id: &str, tool: &str, input: &Value) -> Option<SessionUpdate> {
+        if self.calls.contains_key(id) {
+            return None;
+        }
+        if self.calls.len() >= MOST_CALLS {
+            self.calls.clear();
+        }
+        self.calls.insert(id.to_owned(), tool.to_owned());
+        Some(SessionUpdate::ToolCall(tools::call(id, tool, input, &self.folder)))
+    }
+
+    fn piece(&mut self, message: &Message) -> Option<SessionUpdate> {
+        // What a subagent says is part of its call, whose result tells it.
+        if message.parent_tool_use_id.is_some() {
+            return None;
+        }
+        let event = &message.event;
+        match event["type"].as_str()? {
+            "message_start" => self.streamed = event["message"]["id"].as_str().map(str::to_owned),
+            "content_block_delta" => {
+                let delta = &event["delta"];
+                return match delta["type"].as_str()? {
+                    "text_delta" => Some(words(delta["text"].as_str()?)),
+                    "thinking_delta" => Some(thought(delta["thinking"].as_str()?)),
+                    _ => None,
+                };
+            }
+            _ => {}
+        }
+        None
+    }
+
+    fn said(&mut self, message: &Message) -> Vec<SessionUpdate> {
+        let id = message.message["id"].as_str();
+        let is_told = id.is_some() && self.streamed.as_deref() == id;
+        let is_main = message.parent_tool_use_id.is_none();
+        // An error that the client reports in the model's place is the answer to the prompt.
+        let is_error = message.error.is_some() && message.is_synthetic();
+        let mut updates = vec![];
+        if is_main && !is_told && !is_error {
+            for block in message.message["content"].as_array().into_iter().flatten() {
+                match (block["type"].as_str(), block["text"].as_str(), block["thinking"].as_str()) {
+                    (Some("text"), Some(text), _) => updates.push(words(text)),
+                    (Some("thinking"), _, Some(text)) if !text.is_empty() => updates.push(thought(text)),
+                    _ => {}
+                }
+            }
+        }
+        if is_main {
+            self.used = context_size(&message.message["usage"]).unwrap_or(self.used);
+        }
+        for block in message.blocks() {
+            if let Block::ToolUse { id, name, input } = block {
+                updates.extend(self.call(id, name, input));
+                updates.extend(self.plan(name, input));
+            }
+        }
+        updates
+    }
+
+    fn results(&mut self, message: &Message) -> Vec<SessionUpdate> {
+        let mut updates = vec![];
+        for block in message.blocks() {
+            let Block::ToolResult { id, is_error, content } = block else { continue };
+            let Some(tool) = self.calls.remove(id) else { continue };
+            let fields = tools::finished(&tool, is_error, content, &message.tool_use_result);
+            updates.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), fields)));
+            if tool == "TaskCreate" && !is_error {
+                updates.extend(self.task_created(&message.tool_use_result));
+            }
+        }
+        updates
+    }
+
+    /// The list of what is to be done, where a call changes it.
+    fn plan(&mut self, tool: &str, input: &Value) -> Option<SessionUpdate> {
+        match tool {
+            "TodoWrite" => {
+                let todos = input["todos"].as_array()?;
+                let entry = |todo: &Value| Some(plan_entry(todo["content"].as_str()?, todo["status"].as_str()));
+                Some(SessionUpdate::Plan(Plan::new(todos.iter().filter_map(entry).collect())))
+            }
+            "TaskUpdate" => {
+                let id = task_id(&input["taskId"])?;
+                if input["status"] == "deleted" {
+                    self.tasks.remove(&id)?;
+                } else {
+                    let task = self.tasks.get_mut(&id)?;
+                    let subject = input["subject"].as_str().unwrap_or(&task.content).to_owned();
+                    let status = input["status"].as_str().map(status_of);
+                    *task = PlanEntry::new(subject, PlanEntryPriority::Medium, status.unwrap_or(task.status.clone()));
+                }
+                Some(self.whole_plan())
+            }
+            _ => None,
+        }
+    }
+
+    fn task_created(&mut self, kept: &Value) -> Option<SessionUpdate> {
+        let task = &kept["task"];
+        let (id, subject) = (task_id(&task["id"])?, task["subject"].as_str()?);
+        self.tasks.insert(id, plan_entry(subject, None));
+        Some(self.whole_plan())
+    }
+
+    fn whole_plan(&self) -> SessionUpdate {
+        SessionUpdate::Plan(Plan::new(self.tasks.values().cloned().collect()))
+    }
+
+    fn usage(&mut self, result: &Message) -> Option<SessionUpdate> {
+        let models = result.model_usage.as_object()?;
+        let size = models.values().filter_map(|usage| usage["contextWindow"].as_u64()).max()?;
+        let cost = result.total_cost_usd.map(|amount| Cost::new(amount, "USD"));
+        Some(SessionUpdate::UsageUpdate(UsageUpdate::new(self.used, size).cost(cost)))
+    }
+}
+
+/// Words of the model.
+pub(super) fn words(text: &str) -> SessionUpdate {
+    SessionUpdate::AgentMessageChunk(chunk(text))
+}
+
+fn thought(text: &str) -> SessionUpdate {
+    SessionUpdate::AgentThoughtChunk(chunk(text))
+}
+
+/// Words of someone else than the person at the editor, who sees them in that person's place.
+pub(super) fn said_by(by: &str, text: &str) -> SessionUpdate {
+    SessionUpdate::UserMessageChunk(chunk(&format!("**{by}:** {text}")))
+}
+
+pub(super) fn chunk(text: &str) -> ContentChunk {
+    ContentChunk::new(ContentBlock::Text(TextContent::new(text)))
+}
+
+fn plan_entry(content: &str, status: Option<&str>) -> PlanEntry {
+    PlanEntry::new(content, PlanEntryPriority::Medium, status.map_or(PlanEntryStatus::Pending, status_of))
+}
+
+fn status_of(status: &str) -> PlanEntryStatus {
+    match status {
+        "in_progress" => PlanEntryStatus::InProgress,
+        "completed" => PlanEntryStatus::Completed,
+        _ => PlanEntryStatus::Pending,
+    }
+}
+
+fn task_id(id: &Value) -> Option<u64> {
+    id.as_u64().or_else(|| id.as_str()?.parse().ok())
+}
+
+/// The tokens that the model's next request begins with.
+fn context_size(usage: &Value) -> Option<u64> {
+    let fields = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
+    usage.as_object()?;
+    Some(fields.iter().filter_map(|field| usage[field].as_u64()).sum())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use portcullis_wire::control::{FromClient, read};
+    use serde_json::json;
+
+    fn told(updates: &mut Updates, value: &Value) -> Value {
+        let FromClient::Message(message) = read(value.to_string().as_bytes()).unwrap() else { panic!("{value}") };
+        serde_json::to_value(updates.of(&message)).unwrap()
+    }
+
+    fn piece(event: &Value) -> Value {
+        json!({"type": "stream_event", "event": event})
+    }
+
+    fn said(id: &str, block: &Value) -> Value {
+        json!({"type": "assistant", "message": {"id": id, "content": [block]}})
+    }
+
+    #[test]
+    fn words_come_once_in_pieces_or_whole_and_calls_come_with_their_results() {
+        let mut updates = Updates::new("/work".into());
+        let text =
+            |text: &str| json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}});
+        told(&mut updates, &piece(&json!({"type": "message_start", "message": {"id": "m1"}})));
+        let delta = json!({"type": "content_block_delta", "delta": {"type": "text_delta", "text": "Hel"}});
+        assert_eq!(told(&mut updates, &piece(&delta)), json!([text("Hel")]));
+        let thinking = json!({"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": "hm"}});
+        assert_eq!(told(&mut updates, &piece(&thinking))[0]["sessionUpdate"], "agent_thought_chunk");
+        assert_eq!(told(&mut updates, &said("m1", &json!({"type": "text", "text": "Hel"}))), json!([]));
+        assert_eq!(told(&mut updates, &said("m2", &json!({"type": "text", "text": "whole"}))), json!([text("whole")]));
+        let call = json!({"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}});
+        let shown = told(&mut updates, &said("m2", &call));
+        assert_eq!((&shown[0]["sessionUpdate"], &shown[0]["toolCallId"]), (&json!("tool_call"), &json!("t")));
+        assert_eq!(told(&mut updates, &said("m2", &call)), json!([]), "a call is told once");
+        let result = json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "t", "content": "a"}]}});
+        let shown = told(&mut updates, &result);
+        assert_eq!((&shown[0]["toolCallId"], &shown[0]["status"]), (&json!("t"), &json!("completed")));
+        assert_eq!(told(&mut updates, &result), json!([]));
+    }
+
+    #[test]
+    fn the_plan_is_told_whole_whenever_it_changes() {
+        let mut updates = Updates::new("/work".into());
+        let todos = json!([{"content": "one", "status": "completed"}, {"content": "two", "status": "in_progress"}]);
+        let call = json!({"type": "tool_use", "id": "t", "name": "TodoWrite", "input": {"todos": todos}});
+        let shown = told(&mut updates, &said("m", &call));
+        let statuses: Vec<&Value> =
+            shown[1]["entries"].as_array().unwrap().iter().map(|entry| &entry["status"]).collect();
+        assert_eq!(statuses, ["completed", "in_progress"]);
+        let create = json!({"type": "tool_use", "id": "c", "name": "TaskCreate", "input": {"subject": "three"}});
+        told(&mut updates, &said("m", &create));
+        let created = json!({"type": "user", "tool_use_result": {"task": {"id": "1", "subject": "three"}},
+            "message": {"content": [{"type": "tool_result", "tool_use_id": "c", "content": "ok"}]}});
+        assert_eq!(told(&mut updates, &created)[1]["entries"][0]["content"], "three");
+        let update = json!({"type": "tool_use", "id": "u", "name": "TaskUpdate", "input": {"taskId": "1", "status": "completed"}});
+        assert_eq!(told(&mut updates, &said("m", &update))[1]["entries"][0]["status"], "completed");
+    }
+}

@@ -3,6 +3,7 @@
 mod channel;
 mod claude;
 mod debug_log;
+mod editor;
 mod finding;
 mod gate;
 mod hooks;
@@ -48,6 +49,7 @@ impl Doctor {
         findings.extend(log.findings);
         findings.push(channel::sessions(&gate.sessions, gate.is_running));
         findings.extend(mode::look(&gate.sessions, &project));
+        findings.push(editor::look().await);
         let works = Works::new(&findings, log.channel_is_open);
         let failed = findings.iter().any(|finding| finding.level == Level::Fail);
         if self.json {

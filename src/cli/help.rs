@@ -14,7 +14,7 @@ use crate::failure::Failure;
 /// The commands for people, by what they are for.
 const GROUPS: [(&str, &[&str]); 7] = [
     ("Get started", &["demo", "install", "doctor"]),
-    ("Sessions", &["run", "attach", "session", "say", "watch"]),
+    ("Sessions", &["run", "attach", "acp", "session", "say", "watch"]),
     ("Prompts and events", &["page", "ask", "events"]),
     ("Rules and log", &["rules", "log", "mcp"]),
     ("People and devices", &["people", "device", "token"]),

@@ -30,6 +30,8 @@ use crate::mint::{mint, uuid};
 use crate::session::gatekeeper::{Front, GatekeeperSettings};
 use crate::session::link;
 
+/// Whoever starts a session waits so long for a gate that is slow; one that has to be started first is there within it.
+const MODE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long fronts may take to read that the session has ended.
 const LAST_LINES_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -214,7 +216,8 @@ async fn mode_set_at_the_gate(paths: &Paths, folder: &Path) -> Option<SetModeVie
         let path = format!("/api/v1/modes/default?folder={}", segment(&folder.display().to_string()));
         Client::new(paths).get::<DefaultModeView>(&path).await
     };
-    match asking.await {
+    let asked = tokio::time::timeout(MODE_TIMEOUT, asking).await;
+    match asked.unwrap_or_else(|_| Err(anyhow::anyhow!("it did not answer in time"))) {
         Ok(DefaultModeView { set, .. }) => set,
         // A gate of an earlier release, which has no such records.
         Err(error) if is_not_found(&error) => None,

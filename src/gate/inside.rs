@@ -1,6 +1,6 @@
 //! Whether a process runs inside an agent: such a process answers no prompt and gives no order.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use portcullis_core::visible;
 use portcullis_wire::api::SessionView;
@@ -29,7 +29,7 @@ pub(crate) async fn agent_of(paths: &Paths, pid: u32) -> Option<String> {
     let may_be_left = match &asked {
         Asked::Silent => true,
         Asked::NoGate => journal_is_of_today(paths),
-        Asked::Sessions(sessions) => !sessions.is_empty(),
+        Asked::Sessions(sessions) => !sessions.iter().all(|session| cannot_have_started(session, &ancestry)),
     };
     let sessions = if let Asked::Sessions(sessions) = asked { sessions } else { vec![] };
     let is_above = |session: &&SessionView| {
@@ -40,6 +40,13 @@ pub(crate) async fn agent_of(paths: &Paths, pid: u32) -> Option<String> {
     }
     let gap = ancestry.gap().filter(|_| may_be_left)?;
     Some(format!("an agent, as far as can be told ({})", gap.in_words()))
+}
+
+/// Whether the agent of a session cannot have started a process, nor what that descends from.
+fn cannot_have_started(session: &SessionView, ancestry: &Ancestry) -> bool {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let attached = now.saturating_sub(Duration::from_millis(session.since));
+    ancestry.is_older_than(session.pid, attached)
 }
 
 /// What the gate says of its sessions.

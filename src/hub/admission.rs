@@ -1,6 +1,6 @@
 //! What holds at every door of the gate: how fast a person may send, and what is refused to a process that an agent runs.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use portcullis_core::{Input, Inside, InsideAgent, Label, Moment, OWNER, Refusal, Session, State, TokenId};
 use portcullis_wire::error::{Fault, Kind};
@@ -26,8 +26,8 @@ impl Hub {
 
     /// The agent inside of which the other end of a connection runs, if it does.
     ///
-    /// Whose ancestors cannot be told counts as inside while any session runs commands, and afterwards if it began since
-    /// that session did, unless it shows a token.
+    /// Whose ancestors cannot be told counts as inside while any session runs commands whose agent may have started it, and
+    /// afterwards if it began since that session did, unless it shows a token.
     pub(crate) async fn inside(&self, peer: Peer) -> Result<Option<Inside>, Trouble> {
         let (process, takes_unknown) = match peer {
             Peer::Network => return Ok(None),
@@ -47,6 +47,7 @@ impl Hub {
             let known = |session: &Session| KnownAgent {
                 is_above: session.about.pid.is_some_and(|pid| above.contains(&pid)),
                 pid: session.about.pid,
+                since: session.since,
                 has_ended: session.has_ended(),
                 may_have_left: may_have_left(session, &began),
                 label: session.label.clone(),
@@ -65,7 +66,11 @@ impl Hub {
             None => Some("the system does not name the process that connected"),
             Some(ancestry) => ancestry.gap().map(processes::AncestryGap::in_words),
         };
-        let is_left_behind = agents.iter().any(|agent| agent.may_have_left);
+        let cannot = |agent: &KnownAgent| {
+            let attached = Duration::from_millis(now().0.saturating_sub(agent.since.0));
+            ancestry.is_some_and(|ancestry| ancestry.is_older_than(agent.pid, attached))
+        };
+        let is_left_behind = agents.iter().any(|agent| agent.may_have_left && !cannot(agent));
         let unknown = gap.filter(|_| is_left_behind && !takes_unknown);
         Ok(unknown.map(|why| Inside { process, agent: InsideAgent::Unknown(why) }))
     }
@@ -139,6 +144,7 @@ struct KnownAgent {
     is_above: bool,
     may_have_left: bool,
     pid: Option<u32>,
+    since: Moment,
     has_ended: bool,
     label: Label,
 }

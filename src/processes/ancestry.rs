@@ -79,6 +79,21 @@ impl Ancestry {
         &self.ages
     }
 
+    /// Whether an agent that has attached so long ago cannot have started any of the line: the first of it that somebody
+    /// started has run for longer. What only takes over those whose parents are gone has started none of them. An editor
+    /// that was opened from a desktop is known by this alone.
+    pub(crate) fn is_older_than(&self, agent: Option<u32>, attached: Duration) -> bool {
+        let running = agent.and_then(Stat::of).and_then(|stat| stat.age);
+        let age = self.age().filter(|_| self.gap == Some(AncestryGap::Orphaned));
+        age.is_some_and(|age| age > longest(running, attached))
+    }
+
+    fn age(&self) -> Option<Duration> {
+        let first = self.line.iter().rposition(|pid| !is_reaper(*pid))?;
+        // An age that is missing would put the others in its place.
+        (self.ages.len() == self.line.len()).then(|| self.ages.get(first).copied()).flatten()
+    }
+
     /// Without this process and those above it, which have nothing to do with the rest: it works for others, too.
     pub(crate) fn below(mut self, top: u32) -> Self {
         if let Some(at) = self.line.iter().position(|pid| *pid == top) {
@@ -117,6 +132,13 @@ impl Ancestry {
     pub(crate) fn claude_codes(&self) -> Vec<u32> {
         claude_codes(self.line(), self.end, is_claude_code, mark_of)
     }
+}
+
+/// How long an agent has run at most: as the system tells while it runs, else by when it attached.
+fn longest(running: Option<Duration>, attached: Duration) -> Duration {
+    // One that is gone had attached soon after its start.
+    const ATTACHED_WITHIN: Duration = Duration::from_secs(60);
+    running.unwrap_or(attached + ATTACHED_WITHIN).max(attached)
 }
 
 /// What Claude Code gives each process that it starts, whatever its own file is called: that it did, and its session. The
@@ -240,6 +262,20 @@ mod tests {
         assert_eq!(ancestry.line()[..2], [child.id(), std::process::id()]);
         assert!(ancestry.ages()[0] < Duration::from_secs(60) && ancestry.ages()[0] <= ancestry.ages()[1]);
         assert_eq!(Ancestry::of(child.id()).gap(), Some(AncestryGap::Gone));
+    }
+
+    #[test]
+    fn what_began_before_an_agent_was_not_started_by_it() {
+        let seconds = Duration::from_secs;
+        let stat = |parent, age| {
+            Some(Stat { parent, leader: Some(700_100), has_terminal: false, user: Some(7), age: Some(seconds(age)) })
+        };
+        let of_desktop = |pid: u32| if pid == 700_100 { stat(700_200, 5) } else { stat(1, 100) };
+        let editor = Ancestry::followed(700_100, 0, 7, of_desktop);
+        assert_eq!((editor.gap(), editor.age()), (Some(AncestryGap::Orphaned), Some(seconds(100))));
+        assert!(editor.is_older_than(None, seconds(39)) && !editor.is_older_than(None, seconds(41)));
+        assert_eq!(longest(Some(seconds(12)), seconds(10)), seconds(12));
+        assert_eq!(longest(Some(seconds(2)), seconds(10)), seconds(10), "another process has its number now");
     }
 
     #[test]

@@ -22,7 +22,8 @@ pub(super) enum Blocks {
     Channel,
     /// Both: what they need is missing.
     Sessions,
-    /// These and headless ones.
+    Editor,
+    /// All of them.
     Everything,
 }
 

@@ -28,22 +28,23 @@ impl Connection {
     fn is_blocked_by(self, finding: &Finding) -> bool {
         match finding.blocks {
             None => false,
-            Some(Blocks::Everything) => self != Self::Editor,
+            Some(Blocks::Everything) => true,
             Some(Blocks::Sessions) => matches!(self, Self::Hooks | Self::Channel),
             Some(Blocks::Hooks) => self == Self::Hooks,
             Some(Blocks::Channel) => self == Self::Channel,
+            Some(Blocks::Editor) => self == Self::Editor,
         }
     }
 }
 
 /// Each feature, and which kinds of connection have it where they work.
-const FEATURES: [(&str, [bool; 3]); 6] = [
-    ("prompts", [true, true, true]),
-    ("questions", [true, false, true]),
-    ("events while busy", [true, true, true]),
-    ("events while idle", [true, true, true]),
-    ("replies", [true, true, true]),
-    ("stop", [true, false, true]),
+const FEATURES: [(&str, [bool; 4]); 6] = [
+    ("prompts", [true, true, true, true]),
+    ("questions", [true, false, true, true]),
+    ("events while busy", [true, true, true, true]),
+    ("events while idle", [true, true, true, true]),
+    ("replies", [true, true, true, true]),
+    ("stop", [true, false, true, true]),
 ];
 
 /// What was found out about the connections.
@@ -72,17 +73,14 @@ impl<'a> Works<'a> {
 
     fn word(&self, connection: Connection, has_it: bool) -> &'static str {
         match connection {
-            Connection::Editor => "not yet",
             _ if !has_it || self.obstacles(connection).next().is_some() => "no",
             Connection::Channel if !self.channel_is_proven => "maybe",
-            Connection::Hooks | Connection::Channel | Connection::Headless => "yes",
+            Connection::Hooks | Connection::Channel | Connection::Headless | Connection::Editor => "yes",
         }
     }
 
-    fn row(&self, cells: [bool; 3]) -> [&'static str; 4] {
-        let [hooks, channel, headless] = cells;
-        let has = [hooks, channel, headless, false];
-        let mut has = has.into_iter();
+    fn row(&self, cells: [bool; 4]) -> [&'static str; 4] {
+        let mut has = cells.into_iter();
         Connection::ALL.map(|connection| self.word(connection, has.next().unwrap_or_default()))
     }
 
@@ -117,7 +115,7 @@ impl<'a> Works<'a> {
 
     pub(super) fn as_json(&self) -> Value {
         let names = Connection::ALL.map(Connection::name);
-        let row = |cells: [bool; 3]| -> Value { names.into_iter().zip(self.row(cells)).collect() };
+        let row = |cells: [bool; 4]| -> Value { names.into_iter().zip(self.row(cells)).collect() };
         FEATURES.iter().map(|(name, cells)| ((*name).to_owned(), json!(row(*cells)))).collect()
     }
 }
@@ -137,12 +135,12 @@ mod tests {
         expect![[r#"
             $
                                  hooks     [channel]  headless   editor
-              prompts            no        maybe      yes        not yet
-              questions          no        no         yes        not yet
-              events while busy  no        maybe      yes        not yet
-              events while idle  no        maybe      yes        not yet
-              replies            no        maybe      yes        not yet
-              stop               no        no         yes        not yet
+              prompts            no        maybe      yes        yes
+              questions          no        no         yes        yes
+              events while busy  no        maybe      yes        yes
+              events while idle  no        maybe      yes        yes
+              replies            no        maybe      yes        yes
+              stop               no        no         yes        yes
               no hooks: disableAllHooks is true
               The channel works where Claude Code enables it for your account; nobody else can tell.
         "#]]

@@ -150,9 +150,8 @@ impl Session {
         mut self,
         sessions: Arc<Sessions>,
         mut wants: mpsc::Receiver<Wanted>,
-        back: mpsc::Sender<Wanted>,
+        back: mpsc::WeakSender<Wanted>,
     ) {
-        let back = back.downgrade();
         loop {
             tokio::select! {
                 told = told(&mut self.launched) => match told {

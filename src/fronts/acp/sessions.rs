@@ -99,7 +99,7 @@ impl Sessions {
     pub(super) fn begin(self: &Arc<Self>, session: Session) {
         let (wanted, wants) = mpsc::channel(QUEUE);
         let (id, sessions) = (session.id.clone(), Arc::clone(self));
-        let back = wanted.clone();
+        let back = wanted.downgrade();
         let running = tokio::spawn(session.run(sessions, wants, back));
         locked(&self.live).insert(id, LiveSession { wanted, running });
     }

@@ -17,14 +17,6 @@ const LONGEST_FILE: u64 = 1 << 20;
 /// As much of what a tool gave back is shown.
 const LONGEST_RESULT: usize = 256 << 10;
 
-/// The server inside our own process whose tools stand for built-in ones.
-const EDITOR_TOOLS: &str = "mcp__acp__";
-
-/// The built-in tool that a tool stands for.
-pub(super) fn plain_name(tool: &str) -> &str {
-    tool.strip_prefix(EDITOR_TOOLS).unwrap_or(tool)
-}
-
 /// The call as it is told when the model makes it.
 pub(super) fn call(id: &str, tool: &str, input: &Value, folder: &Path) -> ToolCall {
     ToolCall::new(id.to_owned(), title(tool, input, folder))
@@ -37,7 +29,7 @@ pub(super) fn call(id: &str, tool: &str, input: &Value, folder: &Path) -> ToolCa
 }
 
 pub(super) fn kind(tool: &str) -> ToolKind {
-    match plain_name(tool) {
+    match tool {
         "Bash" | "PowerShell" | "BashOutput" | "KillShell" => ToolKind::Execute,
         "Read" | "NotebookRead" | "LS" => ToolKind::Read,
         "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => ToolKind::Edit,
@@ -53,10 +45,9 @@ pub(super) fn kind(tool: &str) -> ToolKind {
 pub(super) fn title(tool: &str, input: &Value, folder: &Path) -> String {
     let text = |field: &str| input[field].as_str().filter(|text| !text.is_empty());
     let file = || text("file_path").or_else(|| text("notebook_path")).map(|path| relative(path, folder));
-    let name = plain_name(tool);
-    let whole = match name {
+    let whole = match tool {
         "Bash" | "PowerShell" => text("command").map(|command| format!("`{command}`")),
-        "Read" | "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => file().map(|file| format!("{name} {file}")),
+        "Read" | "Write" | "Edit" | "MultiEdit" | "NotebookEdit" => file().map(|file| format!("{tool} {file}")),
         "Glob" => text("pattern").map(|pattern| format!("Find {pattern}")),
         "Grep" => text("pattern").map(|pattern| format!("Search for {pattern}")),
         "WebFetch" => text("url").map(|url| format!("Fetch {url}")),
@@ -68,7 +59,7 @@ pub(super) fn title(tool: &str, input: &Value, folder: &Path) -> String {
         "Skill" => text("skill").or_else(|| text("command")).map(|skill| format!("Skill {skill}")),
         _ => None,
     };
-    let whole = whole.unwrap_or_else(|| mcp_name(name));
+    let whole = whole.unwrap_or_else(|| mcp_name(tool));
     let line = whole.lines().next().unwrap_or_default();
     let (start, rest) = portcullis_core::excerpt(line, Some(LONGEST_TITLE));
     let more = if rest > 0 || whole.lines().count() > 1 { "…" } else { "" };
@@ -91,7 +82,7 @@ fn relative(path: &str, folder: &Path) -> String {
 pub(super) fn content(tool: &str, input: &Value) -> Vec<ToolCallContent> {
     let text = |field: &str| input[field].as_str();
     let path = || text("file_path").map(PathBuf::from);
-    match plain_name(tool) {
+    match tool {
         "Write" => match path().zip(text("content")) {
             Some((path, content)) => {
                 let old = current(&path);
@@ -130,7 +121,7 @@ pub(super) fn plain(text: &str) -> ToolCallContent {
 
 /// The files that a call is about.
 pub(super) fn locations(tool: &str, input: &Value) -> Vec<ToolCallLocation> {
-    let fields = ["file_path", "notebook_path"].into_iter().chain((plain_name(tool) == "Grep").then_some("path"));
+    let fields = ["file_path", "notebook_path"].into_iter().chain((tool == "Grep").then_some("path"));
     let path = fields.filter_map(|field| input[field].as_str()).find(|path| Path::new(path).is_absolute());
     let line = input["offset"].as_u64().and_then(|line| u32::try_from(line).ok());
     path.map(|path| ToolCallLocation::new(path).line(line)).into_iter().collect()
@@ -140,7 +131,7 @@ pub(super) fn locations(tool: &str, input: &Value) -> Vec<ToolCallLocation> {
 pub(super) fn finished(tool: &str, failed: bool, result: &Value, kept: &Value) -> ToolCallUpdateFields {
     let status = if failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
     let fields = ToolCallUpdateFields::new().status(status).raw_output(raw_output(result, kept));
-    match (plain_name(tool), failed) {
+    match (tool, failed) {
         // The diff stays; where it went is known now.
         ("Write" | "Edit" | "MultiEdit" | "NotebookEdit", false) => match changed_lines(kept) {
             lines if lines.is_empty() => fields,
@@ -210,7 +201,7 @@ mod tests {
         for (tool, input, want) in [
             ("Bash", json!({"command": "git push\necho"}), ("`git push…", ToolKind::Execute)),
             ("Write", json!({"file_path": "/work/api/src/a.rs", "content": ""}), ("Write src/a.rs", ToolKind::Edit)),
-            ("mcp__acp__Edit", json!({"file_path": "/etc/x"}), ("Edit /etc/x", ToolKind::Edit)),
+            ("Edit", json!({"file_path": "/etc/x"}), ("Edit /etc/x", ToolKind::Edit)),
             ("Read", json!({"file_path": "/work/api/a"}), ("Read a", ToolKind::Read)),
             ("Grep", json!({"pattern": "fn"}), ("Search for fn", ToolKind::Search)),
             ("WebFetch", json!({"url": "http://x/"}), ("Fetch http://x/", ToolKind::Fetch)),

@@ -25,6 +25,8 @@ struct Prompt<R> {
     uuid: String,
     responder: R,
     has_started: bool,
+    /// The person took it back before the client had taken it.
+    is_withdrawn: bool,
 }
 
 impl<R> Turns<R> {
@@ -33,7 +35,9 @@ impl<R> Turns<R> {
     }
 
     pub(super) fn begin(&mut self, uuid: String, responder: R) {
-        self.prompts.push(Prompt { uuid, responder, has_started: false });
+        // What was cancelled was something else.
+        self.is_cancelled &= self.is_open();
+        self.prompts.push(Prompt { uuid, responder, has_started: false, is_withdrawn: false });
     }
 
     /// Some prompt of the editor has no answer.
@@ -44,7 +48,12 @@ impl<R> Turns<R> {
     /// The person wants all of it to end. Says which lines the client has not taken.
     pub(super) fn cancel(&mut self) -> Vec<String> {
         self.is_cancelled = true;
-        self.prompts.iter().filter(|prompt| !prompt.has_started).map(|prompt| prompt.uuid.clone()).collect()
+        let waiting = self.prompts.iter_mut().filter(|prompt| !prompt.has_started);
+        let withdrawn = waiting.map(|prompt| {
+            prompt.is_withdrawn = true;
+            prompt.uuid.clone()
+        });
+        withdrawn.collect()
     }
 
     /// Reads a message of the client; the prompts that it answers.
@@ -67,7 +76,9 @@ impl<R> Turns<R> {
     /// The client has nothing to do: whatever it has taken is over.
     pub(super) fn idle(&mut self) -> Vec<(R, Ended)> {
         let ended = if std::mem::take(&mut self.is_cancelled) { StopReason::Cancelled } else { StopReason::EndTurn };
-        self.take(|prompt| prompt.has_started, &Ok(ended))
+        let mut over = self.take(|prompt| prompt.is_withdrawn, &Ok(StopReason::Cancelled));
+        over.extend(self.take(|prompt| prompt.has_started, &Ok(ended)));
+        over
     }
 
     /// Nothing more comes of any of them.
@@ -177,8 +188,10 @@ mod tests {
         let result = message(&json!({"type": "result", "subtype": "success", "stop_reason": "end_turn"}));
         assert_eq!(shown(turns.note(&result)), [(1, "EndTurn".into()), (2, "EndTurn".into())]);
         assert!(turns.idle().is_empty(), "the third was not taken yet");
-        assert_eq!(turns.cancel(), ["c"]);
+        turns.begin("d".into(), 4);
+        assert_eq!(turns.cancel(), ["c", "d"]);
         assert_eq!(shown(turns.note(&line("c", "cancelled"))), [(3, "Cancelled".into())]);
+        assert_eq!(shown(turns.idle()), [(4, "Cancelled".into())], "also where the client says nothing of it");
         assert!(!turns.is_open());
     }
 

@@ -87,7 +87,7 @@ fn a_fresh_home_has_no_faults_and_is_not_changed() {
 
     let shown = doctor(&home, "127.0.0.1:0", &[]).ok().stdout;
     assert!(shown.starts_with("Look at these first:\n  1. Claude Code: there is no `claude`"), "{shown}");
-    assert!(shown.contains("\n  events while idle  no        no         no         not yet\n"), "{shown}");
+    assert!(shown.contains("\n  events while idle  no        no         no         no\n"), "{shown}");
     assert!(shown.ends_with(" warnings.\n"), "{shown}");
 }
 
@@ -98,10 +98,7 @@ fn channel_requirements_are_listed_in_the_order_the_client_checks_them() {
         report["findings"].as_array().unwrap().iter().filter_map(|finding| finding["check"].as_str()).collect();
     let gates: Vec<&str> = checks.iter().filter_map(|check| check.strip_prefix("channel: ")).collect();
     assert_eq!(gates, ["declared", "protocol", "provider", "account", "rollout", "policy", "named", "list"]);
-    assert_eq!(
-        report["works"]["prompts"],
-        json!({"hooks": "no", "channel": "no", "headless": "no", "editor": "not yet"})
-    );
+    assert_eq!(report["works"]["prompts"], json!({"hooks": "no", "channel": "no", "headless": "no", "editor": "no"}));
 }
 
 #[test]
@@ -222,7 +219,7 @@ fn both_install_and_plugin_is_a_finding_and_the_real_cli_is_recognised() {
     assert_eq!(report["own"], "hooks");
     assert_eq!(
         report["works"]["questions"],
-        json!({"hooks": "yes", "channel": "no", "headless": "yes", "editor": "not yet"})
+        json!({"hooks": "yes", "channel": "no", "headless": "yes", "editor": "yes"})
     );
 
     fs::remove_file(home.user().join(".local/bin/portcullis")).unwrap();

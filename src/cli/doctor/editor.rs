@@ -1,0 +1,44 @@
+//! Editors: whether `portcullis acp` answers one.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+
+use super::finding::{Blocks, Finding};
+
+/// It answers at once, without a gate and without Claude Code.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Does what an editor does first: starts it, and asks what it can.
+pub(super) async fn look() -> Finding {
+    match tokio::time::timeout(ANSWER_TIMEOUT, initialize()).await {
+        Ok(Ok(version)) => Finding::ok("editors", format!("`portcullis acp` answers, with ACP {version}")),
+        Ok(Err(error)) => broken(format!("`portcullis acp` does not answer: {error:#}")),
+        Err(_) => broken("`portcullis acp` does not answer".to_owned()),
+    }
+}
+
+fn broken(what: String) -> Finding {
+    Finding::fail("editors", what, "`portcullis acp </dev/null` says what is wrong").blocking(Blocks::Editor)
+}
+
+async fn initialize() -> anyhow::Result<u64> {
+    let mut command = tokio::process::Command::new(std::env::current_exe()?);
+    command.arg("acp").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).kill_on_drop(true);
+    let mut child = command.spawn()?;
+    let (Some(mut stdin), Some(stdout)) = (child.stdin.take(), child.stdout.take()) else {
+        anyhow::bail!("it has no pipes");
+    };
+    let parameters = json!({"protocolVersion": 1, "clientCapabilities": {}});
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": parameters});
+    stdin.write_all(format!("{request}\n").as_bytes()).await?;
+    let mut line = String::new();
+    BufReader::new(stdout).read_line(&mut line).await?;
+    let answer: Value = serde_json::from_str(&line)?;
+    // Without an editor it ends by itself.
+    drop(stdin);
+    child.wait().await?;
+    answer["result"]["protocolVersion"].as_u64().ok_or_else(|| anyhow::anyhow!("it answered {}", line.trim()))
+}

@@ -23,6 +23,7 @@ fn every_difference_from_the_npm_adapter_is_listed_with_its_reason() {
     let text = fs::read_to_string(&page).unwrap();
     let (before, table) = text.split_once(HEAD).expect("the page has the table");
     let end = table.find("\n\n").map_or(table.len(), |end| end + 1);
+    let end = if table.starts_with('|') { end } else { 0 };
     let listed = read(&table[..end]);
     let reason = |difference: &Difference| {
         let same = |listed: &&(Difference, String)| listed.0[..2] == difference[..2];
@@ -78,18 +79,9 @@ fn read(table: &str) -> Vec<(Difference, String)> {
         let [step, aspect, npm, ours, reason] = cells.try_into().unwrap_or_else(|_| panic!("five cells in {line}"));
         ([step, aspect, npm, ours], reason)
     };
-    table.lines().map(row).collect()
+    table.lines().filter(|line| !line.is_empty()).map(row).collect()
 }
 
 fn escaped(cell: &str) -> String {
     cell.replace('|', "\\|").replace('\n', " ")
-}
-
-#[test]
-fn npm_walks() {
-    let npm = observe(|model| Agent::Npm { model });
-    for ((step, aspect), value) in &npm.rows {
-        eprintln!("| {step} | {aspect} | {value} |");
-    }
-    panic!("look");
 }

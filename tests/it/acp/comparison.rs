@@ -26,7 +26,7 @@ fn every_difference_from_the_npm_adapter_is_listed_with_its_reason() {
     let end = if table.starts_with('|') { end } else { 0 };
     let listed = read(&table[..end]);
     let reason = |difference: &Difference| {
-        let same = |listed: &&(Difference, String)| listed.0[..2] == difference[..2];
+        let same = |listed: &&(Difference, String)| listed.0[1..] == difference[1..];
         listed.iter().find(same).map(|(_, reason)| reason.as_str()).unwrap_or_default()
     };
     let mut rows = String::new();
@@ -59,16 +59,27 @@ fn observe(agent: impl Fn(&Model) -> Agent<'_>) -> Observed {
     script::walk(&home, &agent(&model), &held)
 }
 
-/// Everything that one of the two showed otherwise than the other, or alone, in the order of the steps.
+/// Everything that one of the two showed otherwise than the other, or alone. What is the same in several steps is one.
 fn differences(npm: &Observed, ours: &Observed) -> Vec<Difference> {
     let mut places: Vec<&(String, String)> = npm.rows.iter().map(|(place, _)| place).collect();
     places.extend(ours.rows.iter().map(|(place, _)| place).filter(|place| npm.value(place).is_none()));
-    let compared = places.into_iter().map(|place| {
+    let mut differences: Vec<Difference> = Vec::new();
+    for place in places {
         let shown =
             |observed: &Observed| observed.value(place).filter(|value| !value.is_empty()).unwrap_or("–").to_owned();
-        [place.0.clone(), place.1.clone(), shown(npm), shown(ours)]
-    });
-    compared.filter(|[_, _, npm, ours]| npm != ours).collect()
+        let (of_npm, of_ours) = (shown(npm), shown(ours));
+        // Which of its calls a step makes first says nothing.
+        let aspect =
+            place.1.split_once(": ").filter(|_| place.1.starts_with("call ")).map_or(&*place.1, |(_, rest)| rest);
+        let same = |other: &&mut Difference| other[1] == aspect && other[2] == of_npm && other[3] == of_ours;
+        match differences.iter_mut().find(same) {
+            _ if of_npm == of_ours => {}
+            Some(difference) if difference[0].split(", ").any(|step| step == place.0) => {}
+            Some(difference) => difference[0] = format!("{}, {}", difference[0], place.0),
+            None => differences.push([place.0.clone(), aspect.to_owned(), of_npm, of_ours]),
+        }
+    }
+    differences
 }
 
 /// The rows of the page: each difference, and its reason.

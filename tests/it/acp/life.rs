@@ -138,7 +138,8 @@ fn images_and_embedded_files_of_a_prompt_reach_the_model() {
 #[test]
 fn a_model_that_refuses_the_key_means_that_the_user_must_sign_in() {
     let home = Home::new();
-    let model = Model::start(vec![Rule::on_text("hello").refused(401)]);
+    // After a 401 Claude Code would try again for minutes.
+    let model = Model::start(vec![Rule::on_text("hello").refused(403)]);
     let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
     let session = editor.new_session(&home);
     let error = editor.response(editor.prompt(&session, "hello"))["error"].clone();

@@ -77,8 +77,8 @@ impl Observed {
                 && update["toolCallId"] == call["toolCallId"]
         });
         self.row(step, "the call is shown before the request", if shown { "yes" } else { "no" });
-        let fields: Vec<&str> = call.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
-        self.row(step, "the request's call", &fields.join(", "));
+        let fields: BTreeSet<&str> = call.as_object().into_iter().flatten().map(|(name, _)| name.as_str()).collect();
+        self.row(step, "the request's call", &fields.into_iter().collect::<Vec<_>>().join(", "));
     }
 
     pub(super) fn form(&mut self, step: &str, request: &Value) {
@@ -118,10 +118,19 @@ impl Observed {
         self.row(step, "stop reason", stop);
     }
 
+    /// How a turn ended that was cancelled. What was on its way at that moment may still come, or not.
+    pub(super) fn cancelled(&mut self, step: &str, editor: &Editor, session: &str, stop: &str) {
+        self.skip(editor, session);
+        self.row(step, "stop reason", stop);
+    }
+
     /// One tool call, from its first update to its last.
     fn call(&mut self, step: &str, place: usize, updates: &[&Value]) {
-        let texts = |field: &str| {
-            let mut texts: Vec<&str> = updates.iter().filter_map(|update| update[field].as_str()).collect();
+        // The first of them says neither where the schema's default holds.
+        let texts = |field: &str, default: &'static str| {
+            let said = updates.iter().filter_map(|update| update[field].as_str());
+            let first = updates[0][field].is_null().then_some(default);
+            let mut texts: Vec<&str> = first.into_iter().chain(said).collect();
             texts.dedup();
             texts.join(" → ")
         };
@@ -131,7 +140,7 @@ impl Observed {
             let types = update["content"].as_array().into_iter().flatten();
             let types: Vec<&str> = types.filter_map(|content| content["type"].as_str()).collect();
             let types = types.join("+");
-            if update["content"].is_array() && contents.last() != Some(&types) {
+            if !types.is_empty() && contents.last() != Some(&types) {
                 contents.push(types);
             }
         }
@@ -140,9 +149,10 @@ impl Observed {
             .map(|place| format!("{}:{}", place["path"].as_str().unwrap_or("?"), place["line"]).replace(":null", ""))
             .collect();
         let about = format!("call {place}: ");
-        self.row(step, &format!("{about}kind"), &texts("kind"));
-        self.row(step, &format!("{about}title"), &texts("title"));
-        self.row(step, &format!("{about}status"), &texts("status"));
+        self.row(step, &format!("{about}kind"), &texts("kind", "other"));
+        let title = newest("title").and_then(Value::as_str).unwrap_or_default();
+        self.row(step, &format!("{about}title"), title);
+        self.row(step, &format!("{about}status"), &texts("status", "pending"));
         self.row(step, &format!("{about}content"), &contents.join(" → "));
         self.row(step, &format!("{about}locations"), &locations.join(", "));
         self.row(

@@ -35,7 +35,7 @@ pub enum FromFront {
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum Command {
-    Prompt(Words),
+    Prompt(PromptWords),
     /// Someone there answers a prompt.
     Answer {
         #[serde(with = "as_text")]
@@ -44,7 +44,7 @@ pub enum Command {
         ruling: Box<Ruling>,
     },
     Interrupt,
-    /// Words that wait behind the turn are not to be taken any more.
+    /// PromptWords that wait behind the turn are not to be taken any more.
     Withdraw {
         uuid: String,
     },
@@ -66,7 +66,7 @@ pub enum Command {
 
 /// What a person at a front says.
 #[derive(Debug, Clone, Default, Serialize, Deserialize, PartialEq, Eq)]
-pub struct Words {
+pub struct PromptWords {
     pub text: String,
     /// What comes behind the text, as blocks of a message in the client's form: images, and more text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -76,7 +76,7 @@ pub struct Words {
     pub uuid: Option<String>,
 }
 
-impl From<String> for Words {
+impl From<String> for PromptWords {
     fn from(text: String) -> Self {
         Self { text, ..Self::default() }
     }

@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::canonical::sorted;
 use crate::error::Fault;
 use crate::routes::{FromInside, Param, ROUTES, RequestBody, ResponseBody, Route, RouteAccess, TypeSchema};
 
@@ -13,7 +14,7 @@ pub fn document() -> Value {
         let path = paths.entry(route.path).or_insert_with(|| json!({}));
         path[route.method.name().to_ascii_lowercase()] = operation(route);
     }
-    json!({
+    sorted(&json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Portcullis",
@@ -39,7 +40,7 @@ pub fn document() -> Value {
                 },
             },
         },
-    })
+    }))
 }
 
 /// Every type that a route takes or answers, and what these are made of.

@@ -18,8 +18,8 @@ use tokio_util::sync::CancellationToken;
 use super::auth::claude_auth;
 use super::editor::Editor;
 use super::prompt::words;
-use super::session::{Answer, OpenAnswer, Prompter, Wanted};
-use super::sessions::{Opening, Place, Sessions, no_such_session};
+use super::session::{OpenAnswer, Prompter, SettingResponder, Wanted};
+use super::sessions::{Place, Sessions, WantedConversation, no_such_session};
 use super::settings::{MODE, MODEL};
 use super::transport::Backlog;
 use super::{capabilities, history};
@@ -28,12 +28,12 @@ use crate::mint::uuid;
 
 /// What an editor is, once it has said so.
 #[derive(Clone, Default)]
-struct Known {
+struct EditorFacts {
     abilities: Arc<Mutex<ClientCapabilities>>,
     backlog: Backlog,
 }
 
-impl Known {
+impl EditorFacts {
     fn editor(&self, connection: ConnectionTo<Client>) -> Editor {
         Editor::new(connection, locked(&self.abilities).clone(), self.backlog.clone())
     }
@@ -45,7 +45,7 @@ pub(super) async fn serve(
     transport: impl ConnectTo<Agent>,
     backlog: Backlog,
 ) -> Result<(), Error> {
-    let known = Known { backlog, ..Known::default() };
+    let known = EditorFacts { backlog, ..EditorFacts::default() };
     let [for_new, for_load, for_resume, for_delete] = [(); 4].map(|()| Arc::clone(&sessions));
     let [for_prompt, for_cancel, for_mode, for_option] = [(); 4].map(|()| Arc::clone(&sessions));
     let [for_close, for_sign_in, for_sign_out] = [(); 3].map(|()| Arc::clone(&sessions));
@@ -148,7 +148,7 @@ pub(super) async fn serve(
         )
         .on_receive_request(
             async move |request: SetSessionModeRequest, responder, _| {
-                let (mode, answer) = (request.mode_id.to_string(), Answer::Mode(responder));
+                let (mode, answer) = (request.mode_id.to_string(), SettingResponder::Mode(responder));
                 for_mode.want(&request.session_id, Wanted::SetMode { mode, answer })
             },
             on_receive_request!(),
@@ -159,7 +159,7 @@ pub(super) async fn serve(
                     return responder.respond_with_error(Error::new(-32602, "this option takes one of its values"));
                 };
                 let (value, id) = (value.to_string(), request.config_id.to_string());
-                let answer = Answer::Option(responder);
+                let answer = SettingResponder::Option(responder);
                 match id.as_str() {
                     MODE => for_option.want(&request.session_id, Wanted::SetMode { mode: value, answer }),
                     MODEL => for_option.want(&request.session_id, Wanted::SetModel { model: value, answer }),
@@ -183,7 +183,7 @@ fn answer<T: JsonRpcResponse>(
 
 /// Starts a session. The editor learns its id before it is told anything about it.
 async fn start(sessions: Arc<Sessions>, editor: Editor, place: Place, responder: Responder<NewSessionResponse, V1>) {
-    match sessions.prepare(editor, place, Opening::New).await {
+    match sessions.prepare(editor, place, WantedConversation::New).await {
         Ok(session) => {
             let response = NewSessionResponse::new(session.id.clone())
                 .modes(session.settings.mode_state())
@@ -204,7 +204,7 @@ fn open(sessions: Arc<Sessions>, editor: Editor, id: SessionId, place: Place, an
         if !history::is_kept(&id) {
             return answer.refuse(no_such_session(&id));
         }
-        match sessions.prepare(editor, place, Opening::Again(id)).await {
+        match sessions.prepare(editor, place, WantedConversation::Again(id)).await {
             Ok(mut session) => {
                 session.show_again(answer).await;
                 sessions.begin(session);

@@ -12,8 +12,8 @@ use crate::gate::sessions::transcripts;
 
 /// Tells the editor the end of a conversation: as much as an editor shows without trouble. Line by line, at the pace of the
 /// editor.
-pub(super) async fn replay(editor: &Editor, session: &SessionId, folder: PathBuf) {
-    let Some(transcript) = transcripts().and_then(|transcripts| transcripts.replay(&session.to_string())) else {
+pub(super) async fn replay(editor: &Editor, session: &SessionId, conversation: &str, folder: PathBuf) {
+    let Some(transcript) = transcripts().and_then(|transcripts| transcripts.replay(conversation)) else {
         return;
     };
     let mut updates = Updates::new(folder);
@@ -33,8 +33,8 @@ pub(super) async fn replay(editor: &Editor, session: &SessionId, folder: PathBuf
 }
 
 /// What the conversation is called.
-pub(super) fn title(session: &SessionId) -> Option<String> {
-    transcripts()?.words(&session.to_string())?.title
+pub(super) fn title(conversation: &str) -> Option<String> {
+    transcripts()?.words(conversation)?.title
 }
 
 /// Whether there is such a conversation.

@@ -55,9 +55,10 @@ pub(crate) async fn run(
     let (transport, backlog) = transport::lines(stdin, stdout);
     let sessions = Arc::new(Sessions::new(paths, config, options));
     let served = tokio::select! {
-        served = agent::serve(Arc::clone(&sessions), transport, backlog) => served,
+        served = agent::serve(Arc::clone(&sessions), transport, backlog.clone()) => served,
         () = stop.cancelled() => Ok(()),
     };
+    backlog.close();
     sessions.end_all().await;
     served.map_err(|error| anyhow::anyhow!("the connection to the editor broke: {}", error.message))
 }

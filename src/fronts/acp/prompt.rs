@@ -4,11 +4,11 @@ use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::{
     ContentBlock, EmbeddedResource, EmbeddedResourceResource, ResourceLink, TextResourceContents,
 };
-use portcullis_wire::front::Words;
+use portcullis_wire::front::PromptWords;
 use serde_json::{Value, json};
 
 /// The words of a prompt. What is quoted from files stands behind them, each part as a context of its own.
-pub(super) fn words(blocks: Vec<ContentBlock>, uuid: String) -> Result<Words, Error> {
+pub(super) fn words(blocks: Vec<ContentBlock>, uuid: String) -> Result<PromptWords, Error> {
     let (mut text, mut more) = (String::new(), vec![]);
     for block in blocks {
         match block {
@@ -30,7 +30,7 @@ pub(super) fn words(blocks: Vec<ContentBlock>, uuid: String) -> Result<Words, Er
     if text.trim().is_empty() && more.is_empty() {
         return Err(not_taken("an empty prompt"));
     }
-    Ok(Words { text, blocks: more, uuid: Some(uuid) })
+    Ok(PromptWords { text, blocks: more, uuid: Some(uuid) })
 }
 
 fn not_taken(what: &str) -> Error {
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
     use agent_client_protocol::v1::schema::PromptRequest;
 
-    fn read(blocks: Value) -> Result<Words, Error> {
+    fn read(blocks: Value) -> Result<PromptWords, Error> {
         let request: PromptRequest = serde_json::from_value(json!({"sessionId": "s", "prompt": blocks})).unwrap();
         words(request.prompt, "u".to_owned())
     }

@@ -53,13 +53,21 @@ pub(super) struct Place {
 }
 
 /// A Claude Code that was started, and what it must find until it is ready.
-pub(super) struct Started {
+pub(super) struct StartedClient {
     pub(super) launched: Launched,
     pub(super) servers: Option<ServersFile>,
 }
 
+/// How a conversation is gone on with.
+pub(super) struct Wish {
+    pub(super) from: Beginning,
+    /// As the person has set them; none: as this program was started with.
+    pub(super) mode: Option<String>,
+    pub(super) model: Option<String>,
+}
+
 /// Which conversation a session is about.
-pub(super) enum Opening {
+pub(super) enum WantedConversation {
     New,
     /// One that has a transcript.
     Again(SessionId),
@@ -71,7 +79,12 @@ impl Sessions {
     }
 
     /// Starts a Claude Code for a new conversation. The editor is told of nothing before [`Sessions::begin`].
-    pub(super) async fn prepare(&self, editor: Editor, place: Place, opening: Opening) -> Result<Session, Error> {
+    pub(super) async fn prepare(
+        &self,
+        editor: Editor,
+        place: Place,
+        opening: WantedConversation,
+    ) -> Result<Session, Error> {
         if !place.folder.is_absolute() {
             return Err(Error::new(-32602, "cwd must be an absolute path"));
         }
@@ -79,17 +92,17 @@ impl Sessions {
             return Err(Error::new(-32603, format!("{MOST_SESSIONS} sessions are open; close one of them")));
         }
         let (id, from) = match opening {
-            Opening::New => {
+            WantedConversation::New => {
                 let id = uuid();
                 (id.clone().into(), Beginning::Named(id))
             }
-            Opening::Again(id) => {
+            WantedConversation::Again(id) => {
                 let from = Beginning::Resumed(id.to_string());
                 (id, from)
             }
         };
         let has_spoken = matches!(from, Beginning::Resumed(_));
-        let started = self.launch(&id, &place, from).await?;
+        let started = self.launch(&id, &place, Wish { from, mode: None, model: None }).await?;
         let settings =
             Settings::new(started.launched.mode.clone(), self.config.allow_bypass, self.options.model.clone());
         Ok(Session::new(id, editor, place, started, settings, has_spoken))
@@ -105,13 +118,13 @@ impl Sessions {
     }
 
     /// A Claude Code for a conversation of the editor.
-    pub(super) async fn launch(&self, id: &SessionId, place: &Place, from: Beginning) -> Result<Started, Error> {
+    pub(super) async fn launch(&self, id: &SessionId, place: &Place, wish: Wish) -> Result<StartedClient, Error> {
         let servers = ServersFile::write(&self.paths.state_dir, &id.to_string(), place.servers.clone())?;
         let claude_options = Options {
             folder: place.folder.clone(),
-            mode: self.options.mode.clone().unwrap_or_default(),
-            from,
-            model: self.options.model.clone(),
+            mode: wish.mode.or_else(|| self.options.mode.clone()).unwrap_or_default(),
+            from: wish.from,
+            model: wish.model.or_else(|| self.options.model.clone()),
             add_dir: place.more_folders.clone(),
             mcp_config: servers.iter().map(ServersFile::path).collect(),
             partial: true,
@@ -132,7 +145,7 @@ impl Sessions {
             channels: None,
         };
         let launched = launch(&self.paths, &self.config, options).await.map_err(|error| in_words(&error))?;
-        Ok(Started { launched, servers })
+        Ok(StartedClient { launched, servers })
     }
 
     /// Has a session do something, in the order in which the editor wants it.

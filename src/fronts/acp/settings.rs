@@ -10,6 +10,9 @@ use serde_json::Value;
 pub(super) const MODE: &str = "mode";
 pub(super) const MODEL: &str = "model";
 
+/// What the client takes when nobody chooses.
+const DEFAULT_MODEL: &str = "default";
+
 /// A mode that a person may choose, as they are shown it.
 const MODES: [(&str, &str, &str); 5] = [
     ("default", "Ask", "Asks before it changes files or runs commands"),
@@ -31,7 +34,7 @@ pub(super) struct Settings {
 
 impl Settings {
     pub(super) fn new(mode: String, may_bypass: bool, model: Option<String>) -> Self {
-        Self { mode, may_bypass, model: model.unwrap_or_else(|| "default".to_owned()), models: vec![] }
+        Self { mode, may_bypass, model: model.unwrap_or_else(|| DEFAULT_MODEL.to_owned()), models: vec![] }
     }
 
     /// What the client offers, as it says when it is ready.
@@ -47,6 +50,11 @@ impl Settings {
         if let Some(mode) = offered["current_permission_mode"].as_str() {
             mode.clone_into(&mut self.mode);
         }
+    }
+
+    /// The model, where it is not the client's own choice.
+    pub(super) fn chosen_model(&self) -> Option<String> {
+        named_model(&self.model)
     }
 
     pub(super) fn set_model(&mut self, model: String) {
@@ -101,6 +109,11 @@ impl Settings {
         }
         options
     }
+}
+
+/// A model by its name; none is the client's own choice.
+pub(super) fn named_model(model: &str) -> Option<String> {
+    Some(model.to_owned()).filter(|model| model != DEFAULT_MODEL)
 }
 
 /// The commands that the client offers.

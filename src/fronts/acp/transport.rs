@@ -3,7 +3,7 @@
 use std::future::ready;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use agent_client_protocol::{Agent, ConnectTo, Lines as LineTransport};
 use futures_util::{StreamExt as _, sink, stream};
@@ -25,6 +25,8 @@ pub(super) struct Backlog(Arc<Counted>);
 struct Counted {
     waiting: AtomicUsize,
     written: Notify,
+    /// The editor is gone: nobody waits for it.
+    is_closed: AtomicBool,
 }
 
 impl Backlog {
@@ -32,12 +34,19 @@ impl Backlog {
     pub(super) async fn add(&self) {
         loop {
             let written = self.0.written.notified();
-            if self.0.waiting.load(Ordering::Relaxed) < MOST_WAITING {
+            let is_closed = self.0.is_closed.load(Ordering::Relaxed);
+            if is_closed || self.0.waiting.load(Ordering::Relaxed) < MOST_WAITING {
                 self.0.waiting.fetch_add(1, Ordering::Relaxed);
                 return;
             }
             written.await;
         }
+    }
+
+    /// Whoever waits for the editor goes on without it.
+    pub(super) fn close(&self) {
+        self.0.is_closed.store(true, Ordering::Relaxed);
+        self.0.written.notify_waiters();
     }
 
     /// A line was written. Answers are not counted when they are sent: they are as few as what the editor wants.
@@ -77,4 +86,28 @@ pub(super) fn lines(
         Ok::<_, io::Error>((output, counted))
     });
     (LineTransport::new(Box::pin(outgoing), Box::pin(incoming)), backlog)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_session_waits_for_an_editor_that_does_not_read_but_not_for_one_that_is_gone() {
+        let backlog = Backlog::default();
+        for _ in 0..MOST_WAITING {
+            backlog.add().await;
+        }
+        let waiting = backlog.clone();
+        let mut waits = tokio::spawn(async move { waiting.add().await });
+        tokio::task::yield_now().await;
+        assert!(!waits.is_finished());
+        backlog.wrote();
+        (&mut waits).await.unwrap();
+        let waiting = backlog.clone();
+        let waits = tokio::spawn(async move { waiting.add().await });
+        tokio::task::yield_now().await;
+        backlog.close();
+        waits.await.unwrap();
+    }
 }

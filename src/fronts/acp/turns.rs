@@ -8,7 +8,7 @@ use agent_client_protocol::v1::schema::StopReason;
 use portcullis_wire::control::Message;
 
 /// How a prompt ended.
-pub(super) type Ended = Result<StopReason, Error>;
+pub(super) type PromptEnd = Result<StopReason, Error>;
 
 /// `R` answers one prompt.
 pub(super) struct Turns<R> {
@@ -57,7 +57,7 @@ impl<R> Turns<R> {
     }
 
     /// Reads a message of the client; the prompts that it answers.
-    pub(super) fn note(&mut self, message: &Message) -> Vec<(R, Ended)> {
+    pub(super) fn note(&mut self, message: &Message) -> Vec<(R, PromptEnd)> {
         match message.kind.as_str() {
             "command_lifecycle" => self.lifecycle(message),
             "assistant" if message.parent_tool_use_id.is_none() => {
@@ -74,7 +74,7 @@ impl<R> Turns<R> {
     }
 
     /// The client has nothing to do: whatever it has taken is over.
-    pub(super) fn idle(&mut self) -> Vec<(R, Ended)> {
+    pub(super) fn idle(&mut self) -> Vec<(R, PromptEnd)> {
         let ended = if std::mem::take(&mut self.is_cancelled) { StopReason::Cancelled } else { StopReason::EndTurn };
         let mut over = self.take(|prompt| prompt.is_withdrawn, &Ok(StopReason::Cancelled));
         over.extend(self.take(|prompt| prompt.has_started, &Ok(ended)));
@@ -82,12 +82,12 @@ impl<R> Turns<R> {
     }
 
     /// Nothing more comes of any of them.
-    pub(super) fn fail(&mut self, ended: &Ended) -> Vec<(R, Ended)> {
+    pub(super) fn fail(&mut self, ended: &PromptEnd) -> Vec<(R, PromptEnd)> {
         self.is_cancelled = false;
         self.take(|_| true, ended)
     }
 
-    fn lifecycle(&mut self, message: &Message) -> Vec<(R, Ended)> {
+    fn lifecycle(&mut self, message: &Message) -> Vec<(R, PromptEnd)> {
         self.tells = true;
         let is_it = |prompt: &Prompt<R>| message.command_uuid.as_ref() == Some(&prompt.uuid);
         match message.state.as_deref() {
@@ -102,7 +102,7 @@ impl<R> Turns<R> {
         }
     }
 
-    fn end(&mut self, ended: &Ended) -> Vec<(R, Ended)> {
+    fn end(&mut self, ended: &PromptEnd) -> Vec<(R, PromptEnd)> {
         if !self.tells
             && let Some(first) = self.prompts.first_mut()
         {
@@ -111,7 +111,7 @@ impl<R> Turns<R> {
         self.take(|prompt| prompt.has_started, ended)
     }
 
-    fn take(&mut self, wanted: impl Fn(&Prompt<R>) -> bool, ended: &Ended) -> Vec<(R, Ended)> {
+    fn take(&mut self, wanted: impl Fn(&Prompt<R>) -> bool, ended: &PromptEnd) -> Vec<(R, PromptEnd)> {
         let (over, left) = std::mem::take(&mut self.prompts).into_iter().partition(wanted);
         self.prompts = left;
         let over: Vec<Prompt<R>> = over;
@@ -120,7 +120,7 @@ impl<R> Turns<R> {
 }
 
 /// What the result of a turn means. After an interruption the client reports a diagnosis of its own as an error.
-fn stop_reason(result: &Message, is_cancelled: bool, error: Option<&str>) -> Ended {
+fn stop_reason(result: &Message, is_cancelled: bool, error: Option<&str>) -> PromptEnd {
     let errors = || result.errors.iter().filter_map(|error| error.as_str());
     let is_interrupted = errors().any(|error| error.starts_with("[ede_diagnostic]"));
     match (result.subtype.as_deref(), result.stop_reason.as_deref()) {
@@ -161,11 +161,11 @@ mod tests {
         message(&json!({"type": "command_lifecycle", "command_uuid": uuid, "state": state}))
     }
 
-    fn shown(ended: Vec<(u32, Ended)>) -> Vec<(u32, String)> {
+    fn shown(ended: Vec<(u32, PromptEnd)>) -> Vec<(u32, String)> {
         ended
             .into_iter()
             .map(|(number, ended)| {
-                (number, ended.map_or_else(|error| format!("{:?}", error.code), |reason| format!("{reason:?}")))
+                (number, ended.map_or_else(|error| i32::from(error.code).to_string(), |reason| format!("{reason:?}")))
             })
             .collect()
     }
@@ -205,13 +205,9 @@ mod tests {
             (json!({"subtype": "success", "stop_reason": "refusal"}), None, "Refusal"),
             (json!({"subtype": "error_max_turns", "is_error": true}), None, "MaxTurnRequests"),
             (interrupted, None, "Cancelled"),
-            (json!({"subtype": "error_during_execution", "is_error": true, "errors": ["x"]}), None, "InternalError"),
-            (json!({"subtype": "success", "is_error": true, "result": "Please run /login"}), None, "AuthRequired"),
-            (
-                json!({"subtype": "success", "is_error": true, "result": "x"}),
-                Some("authentication_failed"),
-                "AuthRequired",
-            ),
+            (json!({"subtype": "error_during_execution", "is_error": true, "errors": ["x"]}), None, "-32603"),
+            (json!({"subtype": "success", "is_error": true, "result": "Please run /login"}), None, "-32000"),
+            (json!({"subtype": "success", "is_error": true, "result": "x"}), Some("authentication_failed"), "-32000"),
         ] {
             let mut whole = result.clone();
             whole["type"] = "result".into();

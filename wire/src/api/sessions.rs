@@ -15,7 +15,7 @@ pub struct SessionView {
     pub label: String,
     /// attached, expected (the gate has restarted and the process should come back), lost (its link broke) or ended
     pub state: String,
-    /// channel, hooks or run
+    /// channel, hooks, run or acp
     pub connected_by: String,
     /// The agent's process.
     pub pid: Option<u32>,

@@ -18,7 +18,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use portcullis_core::{EventId, Goodbye, OrderId, OrderOutcome};
 use portcullis_wire::control::{Message, Speaker, user_line_of};
-use portcullis_wire::front::{Command, PromptNews, Words};
+use portcullis_wire::front::{Command, PromptNews, PromptWords};
 use portcullis_wire::stream::EntryKind;
 use tokio::process::ChildStdout;
 use tokio::sync::mpsc;
@@ -269,9 +269,9 @@ impl Driver {
         }
     }
 
-    /// Words of a person who directs the session, and the order they came with.
-    fn user(&mut self, by: &str, words: Words, order: Option<OrderId>) {
-        let Words { text, blocks, uuid: given } = words;
+    /// PromptWords of a person who directs the session, and the order they came with.
+    fn user(&mut self, by: &str, words: PromptWords, order: Option<OrderId>) {
+        let PromptWords { text, blocks, uuid: given } = words;
         self.gatekeeper.outside().end(by);
         self.gate.stream().push(EntryKind::User { text: text.clone(), by: Some(by.to_owned()) });
         self.wrote();

@@ -13,12 +13,12 @@ use crate::agents::claude::entries::{Entries, results};
 /// What a line has besides its message.
 #[derive(Deserialize, Default)]
 #[serde(default, rename_all = "camelCase")]
-struct AboutLine {
+pub(super) struct AboutLine {
     timestamp: Option<String>,
     /// It belongs to a subagent, whose own transcript has it.
-    is_sidechain: bool,
+    pub(super) is_sidechain: bool,
     /// The client wrote it for the model; nobody said it.
-    is_meta: bool,
+    pub(super) is_meta: bool,
     /// What came while a turn was running, and is part of it.
     attachment: Value,
 }

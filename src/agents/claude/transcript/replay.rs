@@ -5,10 +5,9 @@ use std::io::{BufRead as _, BufReader, Read as _, Seek as _, SeekFrom};
 use portcullis_wire::control::{Block, Message};
 use portcullis_wire::envelope::{event_in, words_in};
 use portcullis_wire::stream::EntryKind;
-use serde::Deserialize;
 
 use super::Transcripts;
-use super::lines::spoken;
+use super::lines::{AboutLine, spoken};
 
 /// As much of a transcript is shown again. Editors have trouble with more.
 const REPLAYED: u64 = 4 << 20;
@@ -20,13 +19,6 @@ pub(crate) enum Replayed {
     Said { by: Option<String>, text: String },
     /// What the agent said or did, or what tools gave back.
     Message(Box<Message>),
-}
-
-#[derive(Deserialize, Default)]
-#[serde(default, rename_all = "camelCase")]
-struct AboutLine {
-    is_sidechain: bool,
-    is_meta: bool,
 }
 
 impl Transcripts {

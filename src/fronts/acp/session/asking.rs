@@ -1,0 +1,143 @@
+//! Prompts of a session at the editor: asked there, answered there or elsewhere, and withdrawn.
+
+use agent_client_protocol::Error;
+use agent_client_protocol::v1::schema::{
+    RequestPermissionRequest, SessionUpdate, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+    ToolKind,
+};
+use portcullis_core::{AskId, AskKind, Behavior, NewAsk, Text};
+use portcullis_wire::front::{Command, PromptNews};
+use portcullis_wire::questions::how_to_allow;
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::super::permissions::{self, choices};
+use super::super::updates::words;
+use super::super::{questions, tools};
+use super::{Chosen, Session, Wanted};
+
+impl Session {
+    pub(super) async fn prompt_news(&mut self, news: PromptNews, back: &mpsc::WeakSender<Wanted>) {
+        match news {
+            PromptNews::Asked { ask, code } => {
+                let elsewhere = code.map(|code| how_to_allow(&ask.details, &code.to_string()));
+                self.ask(*ask, elsewhere, back).await;
+            }
+            PromptNews::Ruled { ask, ruling } => {
+                self.prompts.withdraw(ask);
+                let Some(asked) = self.open.remove(&ask) else { return };
+                if ruling.behavior == Behavior::Allow {
+                    let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+                    let update = ToolCallUpdate::new(call_id(&asked), fields);
+                    self.update(SessionUpdate::ToolCallUpdate(update)).await;
+                }
+            }
+            PromptNews::Withdrawn { ask, .. } => {
+                self.prompts.withdraw(ask);
+                self.open.remove(&ask);
+            }
+            PromptNews::NotTaken { fault, .. } => {
+                self.update(words(&format!("\n\nThe answer was not taken: {}\n\n", fault.message))).await;
+            }
+        }
+    }
+
+    /// Asks the person at the editor. The call is told first: the request names it.
+    async fn ask(&mut self, ask: NewAsk, elsewhere: Option<String>, back: &mpsc::WeakSender<Wanted>) {
+        let input = input_of(&ask);
+        let call = call_id(&ask);
+        if let Some(update) = self.updates.call(&call, &ask.tool, &input) {
+            self.update(update).await;
+        }
+        let no_answers = self.launched.as_ref().and_then(|launched| launched.no_answers.clone());
+        let is_question = ask.details.kind == AskKind::Question;
+        if no_answers.is_none() && is_question && self.editor.has_forms() {
+            let sent = self.editor.connection.send_request(questions::form(&self.id, &call, &input));
+            self.prompts.show(ask.id, sent.cancellation_handle());
+            let id = ask.id;
+            self.open.insert(id, ask);
+            return bring_back(back, id, async move { Chosen::Form(sent.block_task().await) });
+        }
+        if no_answers.is_some() || is_question {
+            let why = no_answers.map(|why| format!("Not answered here: {why}. ")).unwrap_or_default();
+            let how = elsewhere.unwrap_or_else(|| "waiting for an answer elsewhere".to_owned());
+            let mut content = tools::content(&ask.tool, &input);
+            content.push(tools::plain(&format!("{why}{how}")));
+            let fields = ToolCallUpdateFields::new().content(content);
+            let update = ToolCallUpdate::new(call, fields);
+            self.open.insert(ask.id, ask);
+            return self.update(SessionUpdate::ToolCallUpdate(update)).await;
+        }
+        let fields = ToolCallUpdateFields::new()
+            .kind(tools::kind(&ask.tool))
+            .status(ToolCallStatus::Pending)
+            .title(tools::title(&ask.tool, &input, &self.place.folder))
+            .content(Self::asked_content(&ask, &input))
+            .locations(tools::locations(&ask.tool, &input))
+            .raw_input(input);
+        let options = choices(&ask).iter().map(permissions::Choice::option).collect();
+        let request = RequestPermissionRequest::new(self.id.clone(), ToolCallUpdate::new(call, fields), options);
+        let sent = self.editor.connection.send_request(request);
+        self.prompts.show(ask.id, sent.cancellation_handle());
+        let id = ask.id;
+        self.open.insert(id, ask);
+        bring_back(back, id, async move { Chosen::Option(sent.block_task().await) });
+    }
+
+    /// What a person has to see to decide: the call, and why it asks.
+    fn asked_content(ask: &NewAsk, input: &Value) -> Vec<ToolCallContent> {
+        let mut content = tools::content(&ask.tool, input);
+        if content.is_empty() || tools::kind(&ask.tool) != ToolKind::Edit {
+            let preview = ask.preview.as_str();
+            if !preview.is_empty() && ask.details.kind == AskKind::Tool {
+                content.push(tools::plain(&format!("```\n{preview}\n```")));
+            }
+        }
+        if let Some(reason) = &ask.details.reason {
+            content.push(tools::plain(reason));
+        }
+        content
+    }
+
+    /// The person chose. Whatever was not offered is no answer, and a request that failed leaves the prompt to others.
+    pub(super) async fn chosen(&mut self, ask: AskId, chosen: Chosen) {
+        if !self.prompts.answered(ask) {
+            return;
+        }
+        let Some(asked) = self.open.get(&ask) else { return };
+        let could_not = |error: Error| format!("the editor could not ask: {}", error.message);
+        let ruling = match chosen {
+            Chosen::Option(answer) => {
+                answer.map_err(could_not).and_then(|answer| permissions::ruling(asked, answer.outcome))
+            }
+            Chosen::Form(answer) => {
+                answer.map_err(could_not).and_then(|answer| questions::ruling(answer, input_of(asked)))
+            }
+        };
+        match ruling {
+            Ok(ruling) => self.want(Command::Answer { ask, ruling: Box::new(ruling) }).await,
+            Err(why) => self.notice(&format!("{why}; the prompt stays open")).await,
+        }
+    }
+}
+
+/// Waits for what the editor brings back, past everything else.
+fn bring_back(back: &mpsc::WeakSender<Wanted>, ask: AskId, asking: impl Future<Output = Chosen> + Send + 'static) {
+    let back = back.clone();
+    tokio::spawn(async move {
+        let chosen = asking.await;
+        if let Some(back) = back.upgrade() {
+            drop(back.send(Wanted::Permission { ask, chosen }).await);
+        }
+    });
+}
+
+/// The call that a prompt is about; a prompt without one has its own id.
+fn call_id(ask: &NewAsk) -> String {
+    ask.details.tool_use_id.clone().unwrap_or_else(|| ask.id.to_string())
+}
+
+fn input_of(ask: &NewAsk) -> Value {
+    let text = ask.details.input.as_ref().map(Text::as_str).unwrap_or_default();
+    serde_json::from_str(text).unwrap_or_default()
+}

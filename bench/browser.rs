@@ -1,11 +1,12 @@
 //! A real Chromium that shows the page, told what to do by the same script as in the tests.
 
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::PathBuf;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context as _, ensure};
 use serde_json::{Value, json};
+
+use crate::machine::peer;
 
 pub(crate) struct Browser {
     child: Child,
@@ -15,10 +16,6 @@ pub(crate) struct Browser {
 
 impl Browser {
     pub(crate) fn start() -> anyhow::Result<Self> {
-        let peer = |name: &str| {
-            let missing = || format!("{name} is not set: eval \"$(./check peers)\"");
-            std::env::var_os(name).map(PathBuf::from).with_context(missing)
-        };
         let playwright = peer("PORTCULLIS_TEST_PLAYWRIGHT")?;
         let modules = playwright.parent().and_then(|bin| bin.parent()).context("the folder of playwright")?;
         let mut node = Command::new("node");

@@ -162,7 +162,7 @@ fn portcullis(program: &OsStr, home: &Path, durability: &str) -> Command {
 }
 
 /// The address in a line such as `ready http://127.0.0.1:8788`.
-fn ready(output: impl std::io::Read) -> anyhow::Result<SocketAddr> {
+pub(crate) fn ready(output: impl std::io::Read) -> anyhow::Result<SocketAddr> {
     let mut line = String::new();
     BufReader::new(output).read_line(&mut line)?;
     let address = line.trim().strip_prefix("ready http://").with_context(|| format!("it said {line:?}, not ready"))?;

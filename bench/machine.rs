@@ -1,8 +1,10 @@
 //! What this machine is, and what a process has used of it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{fs, thread};
+
+use anyhow::Context as _;
 
 /// Cores, kernel, file system and load: read a figure together with these.
 pub(crate) fn describe(folder: &Path) -> String {
@@ -66,4 +68,10 @@ pub(crate) fn raise_file_limit() {
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
         eprintln!("the limit of open files stays as it is: {error}");
     }
+}
+
+/// What `./check peers` says in this variable.
+pub(crate) fn peer(name: &str) -> anyhow::Result<PathBuf> {
+    let missing = || format!("{name} is not set: eval \"$(./check peers)\"");
+    std::env::var_os(name).map(PathBuf::from).with_context(missing)
 }

@@ -25,6 +25,7 @@ mod flood;
 mod http;
 mod ledger;
 mod machine;
+mod model;
 mod rows;
 mod session;
 mod table;
@@ -37,7 +38,7 @@ use clap::Parser;
 use baseline::Baseline;
 use contenders::{Contender, Kind};
 use rows::{ROWS, Run};
-use table::{Pick, Table};
+use table::{CHANNEL_BUDGET, Pick, Table};
 
 /// Measure Portcullis beside a Bun server with the same behaviour and a bare loop
 #[derive(Parser)]
@@ -116,7 +117,7 @@ fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     }
     run.table.print(&names, baseline);
     if let Some(baseline) = baseline {
-        run.table.print_budget(&names, baseline);
+        run.table.print_budget(&names, baseline, CHANNEL_BUDGET);
     }
     println!("\n{}", machine::describe(Path::new(env!("CARGO_TARGET_TMPDIR"))));
     Ok(())

@@ -72,7 +72,7 @@ impl Session {
         Ok(self.requests)
     }
 
-    fn say(&mut self, message: &Value) -> anyhow::Result<()> {
+    pub(crate) fn say(&mut self, message: &Value) -> anyhow::Result<()> {
         let mut line = message.to_string();
         line.push('\n');
         self.stdin.write_all(line.as_bytes()).context("writing to the server")

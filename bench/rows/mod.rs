@@ -1,5 +1,6 @@
 //! What is measured, a group of rows each.
 
+mod acp;
 mod fanout;
 mod growth;
 mod life;
@@ -36,6 +37,7 @@ pub(crate) const ROWS: &[Group] = &[
     ("journal", growth::journal),
     ("sessions", growth::sessions),
     ("page", page::page),
+    ("acp", acp::acp),
 ];
 
 impl Run {

@@ -11,6 +11,7 @@
 mod fakes;
 mod support;
 
+mod acp;
 mod chat;
 mod cli;
 mod hooks;

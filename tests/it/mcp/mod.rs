@@ -13,18 +13,13 @@ mod shared;
 mod told;
 mod transports;
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::support::claude::peer;
 use crate::support::home::{Home, Ran};
-
-fn peer(variable: &str) -> String {
-    let path: Option<OsString> = std::env::var_os(variable);
-    path.and_then(|path| path.into_string().ok()).unwrap_or_else(|| panic!("{variable} is missing: run ./check peers"))
-}
 
 fn node() -> String {
     peer("PORTCULLIS_TEST_NODE")

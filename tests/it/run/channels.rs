@@ -3,6 +3,7 @@
 use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
 use crate::support::PATIENCE;
+use crate::support::claude::peer;
 use crate::support::connection::Target;
 use crate::support::driven::Driven;
 use crate::support::gate::Gate;
@@ -16,10 +17,6 @@ use serde_json::json;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-fn peer(variable: &str) -> PathBuf {
-    PathBuf::from(std::env::var_os(variable).unwrap_or_else(|| panic!("{variable} is missing: run ./check peers")))
-}
-
 /// A server of the channel documents, unchanged, on Bun and the official SDK.
 struct Webhook {
     port_file: PathBuf,
@@ -28,7 +25,8 @@ struct Webhook {
 impl Webhook {
     /// Configures it for the user, so that Claude Code would start it as well.
     fn configure(home: &Home, script: &str) -> Self {
-        let peers = peer("PORTCULLIS_TEST_EVERYTHING").ancestors().nth(4).unwrap().to_owned();
+        let everything = PathBuf::from(peer("PORTCULLIS_TEST_EVERYTHING"));
+        let peers = everything.ancestors().nth(4).unwrap().to_owned();
         let folder = home.user().join("channel");
         fs::create_dir_all(&folder).unwrap();
         std::os::unix::fs::symlink(peers, folder.join("node_modules")).unwrap();

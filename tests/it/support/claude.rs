@@ -102,6 +102,11 @@ pub(crate) fn program() -> PathBuf {
     installed(&format!("node_modules/@anthropic-ai/claude-code-{system}-{machine}{library}/claude"))
 }
 
+/// What `./check peers` says in this variable.
+pub(crate) fn peer(variable: &str) -> String {
+    env::var(variable).unwrap_or_else(|_| panic!("{variable} is missing: run ./check peers"))
+}
+
 /// A file of the npm peers.
 pub(crate) fn installed(inside: &str) -> PathBuf {
     let peers = cache().join("peers");

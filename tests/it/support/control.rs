@@ -1,4 +1,4 @@
-//! A Claude Code that `portcullis run` drives, played by the test: it speaks the control protocol through two named pipes.
+//! A Claude Code that `portcullis run` or `portcullis acp` drives, played by the test: it speaks the control protocol through two named pipes.
 
 use super::child::{Child, Stdin};
 use super::home::{Home, random_hex};
@@ -28,6 +28,37 @@ impl ControlClient {
     /// `portcullis run` in this mode, with this client behind it, ready for requests.
     #[track_caller]
     pub(crate) fn start(home: &Home, mode: &str, args: &[&str]) -> Self {
+        let args = [&["run", "go", "--permission-mode", mode, "--label", "api"], args].concat();
+        let client = Self::behind(home, home.command(&args), Stdin::Nothing);
+        client.hears("go");
+        client
+    }
+
+    /// `portcullis acp` in this mode, with this client behind it: an editor has begun a session and sent a prompt.
+    #[track_caller]
+    pub(crate) fn start_acp(home: &Home, mode: &str) -> Self {
+        let client = Self::behind(home, home.command(&["acp", "--permission-mode", mode]), Stdin::Open);
+        let call = |id: u64, method: &str, params: Value| {
+            let frame = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+            client.child.write(format!("{frame}\n"));
+        };
+        let result = |id: u64| -> Value {
+            let parsed = |line: &str| serde_json::from_str::<Value>(line).unwrap_or_default();
+            let is_answer = |frame: &Value| frame["id"] == id && frame.get("method").is_none();
+            parsed(&client.child.line(PATIENCE, |line| is_answer(&parsed(line))))["result"].clone()
+        };
+        call(1, "initialize", json!({"protocolVersion": 1, "clientCapabilities": {}}));
+        result(1);
+        call(2, "session/new", json!({"cwd": home.project(), "mcpServers": []}));
+        let session = result(2)["sessionId"].clone();
+        call(3, "session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}));
+        client.hears("go");
+        client
+    }
+
+    /// Starts a command whose Claude Code this client is.
+    #[track_caller]
+    fn behind(home: &Home, mut command: Command, stdin: Stdin) -> Self {
         let script = home.user().join(format!("claude-{}", random_hex(4)));
         fs::write(&script, SCRIPT).unwrap();
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
@@ -35,9 +66,8 @@ impl ControlClient {
         for end in ["in", "out"] {
             assert!(Command::new("mkfifo").arg(pipe(end)).status().unwrap().success());
         }
-        let mut command = home.command(&[&["run", "go", "--permission-mode", mode, "--label", "api"], args].concat());
         command.env("PORTCULLIS_CLAUDE", &script).env("IS_SANDBOX", "1");
-        let child = home.spawn(command, Stdin::Nothing);
+        let child = home.spawn(command, stdin);
         let (say, lines) = channel::<Value>();
         let out = pipe("out");
         thread::spawn(move || {
@@ -46,27 +76,20 @@ impl ControlClient {
                 writeln!(out, "{line}").ok();
             }
         });
-        let (answers, user_lines, ready) = (Seen::new(), Seen::new(), Seen::new());
-        let (seen, heard, is_ready, reply, input) =
-            (answers.clone(), user_lines.clone(), ready.clone(), say.clone(), pipe("in"));
+        let (answers, user_lines) = (Seen::new(), Seen::new());
+        let (seen, heard, reply, input) = (answers.clone(), user_lines.clone(), say.clone(), pipe("in"));
         thread::spawn(move || {
             let input = BufReader::new(File::open(input).unwrap());
             for line in input.lines().map_while(Result::ok) {
                 let line: Value = serde_json::from_str(&line).unwrap();
                 match line["type"].as_str() {
-                    Some("control_request") => {
-                        is_ready.push(line["request"]["subtype"].clone());
-                        reply.send(answered(&line)).ok();
-                    }
+                    Some("control_request") => drop(reply.send(answered(&line))),
                     Some("control_response") => seen.push(line["response"].clone()),
                     _ => heard.push(line),
                 }
             }
         });
-        let client = Self { child, say, answers, user_lines };
-        ready.find(PATIENCE, |subtype| subtype == "initialize").or_fail(|missed| client.story(&missed.to_string()));
-        client.hears("go");
-        client
+        Self { child, say, answers, user_lines }
     }
 
     /// Waits until the driver has said this to the model.

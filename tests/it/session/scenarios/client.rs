@@ -36,6 +36,7 @@ impl Client {
     pub(super) fn start(home: &Home, connection: Connection, scenario: &Scenario) -> Self {
         let kind = match connection {
             Connection::Control => Kind::Control(ControlClient::start(home, scenario.mode, scenario.run_args)),
+            Connection::Acp => Kind::Control(ControlClient::start_acp(home, scenario.mode)),
             Connection::Channel => Kind::Channel(StandIn::start(home, &["--label", "api"])),
             Connection::HooksAtTerminal | Connection::HooksHeadless => {
                 let session = StandIn::start(home, &["--label", "api"]);

@@ -30,6 +30,11 @@ fn every_scenario_ends_as_the_table_says_over_the_control_protocol() {
 }
 
 #[test]
+fn every_scenario_that_applies_ends_as_the_table_says_in_an_editor() {
+    run_all(Connection::Acp);
+}
+
+#[test]
 fn every_scenario_that_applies_ends_as_the_table_says_over_the_channel() {
     run_all(Connection::Channel);
 }

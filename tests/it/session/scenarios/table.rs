@@ -10,14 +10,16 @@ pub(super) enum Connection {
     HooksAtTerminal,
     HooksHeadless,
     Control,
+    Acp,
     Channel,
 }
 
 impl Connection {
-    const ALL: [(Self, &str); 4] = [
+    const ALL: [(Self, &str); 5] = [
         (Self::HooksAtTerminal, "hooks, at a terminal"),
         (Self::HooksHeadless, "hooks, `claude -p`"),
         (Self::Control, "control protocol (`run`, held sessions)"),
+        (Self::Acp, "editor (`acp`)"),
         (Self::Channel, "channel without hooks"),
     ];
 }
@@ -68,10 +70,11 @@ pub(super) struct Scenario {
 }
 
 impl Scenario {
-    /// What the channel cannot do that the scenario needs. It is told of a dialog that is open, and takes one verdict.
+    /// What the connection cannot do that the scenario needs. The channel is told of a dialog that is open, and takes one verdict.
     pub(super) fn missing(&self, connection: Connection) -> Option<&'static str> {
         let needs_call = !self.rules.is_empty() || self.mode != "default" || !matches!(self.given, Given::Nothing);
         match self.people {
+            People::Silent if connection == Connection::Acp => Some("its prompt has no limit"),
             _ if connection != Connection::Channel => None,
             People::AllowWith(_) => Some("it cannot edit"),
             People::Silent => Some("its prompt has no limit"),
@@ -327,7 +330,7 @@ pub(super) fn documentation() -> String {
     for (_, name) in Connection::ALL {
         write!(page, " {name} |").unwrap();
     }
-    page.push_str("\n|---|---|---|---|---|\n");
+    page.push_str("\n|---|---|---|---|---|---|\n");
     for scenario in SCENARIOS {
         write!(page, "| {} |", scenario.name).unwrap();
         for (connection, _) in Connection::ALL {

@@ -1,0 +1,112 @@
+//! The gate's side in the editor: events from outside, and prompts that are answered elsewhere.
+
+use super::agent::Agent;
+use super::editor::Editor;
+use crate::fakes::model::Model;
+use crate::fakes::script::Rule;
+use crate::support::home::Home;
+use serde_json::json;
+
+fn touches() -> Model {
+    let touch = json!({"command": "touch made.txt", "description": "Make it"});
+    Model::start(vec![Rule::on_text("go").call("Bash", touch).once(), Rule::on_any_result().say("done: $RESULT")])
+}
+
+#[test]
+fn an_event_into_an_idle_session_begins_a_turn_and_is_shown_with_its_sender() {
+    let home = Home::new();
+    let (gate, model) = (home.serve(), Model::start(Vec::new()));
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    home.attached(1);
+    gate.send_event("main is red");
+    let shown = editor.update(&session, "the event", |update| {
+        update["sessionUpdate"] == "user_message_chunk" && update.to_string().contains("main is red")
+    });
+    assert!(shown.to_string().contains("owner"), "it names the sender: {shown}");
+    editor.hears(&session, "echo: ");
+    model.wait_for_turn("main is red");
+    assert_eq!(editor.prompt_to_end(&session, "hello"), "end_turn");
+}
+
+#[test]
+fn an_event_into_a_busy_session_is_folded_into_the_turn_and_shown() {
+    let home = Home::new();
+    let (gate, model) = (home.serve(), touches());
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    let prompt = editor.prompt(&session, "go");
+    let request = editor.permission();
+    let event = gate.send_event("main is red");
+    gate.wait_for_event(&event, "delivered");
+    editor.choose(&request, "allow_once");
+    editor.update(&session, "the event", |update| {
+        update["sessionUpdate"] == "user_message_chunk" && update.to_string().contains("main is red")
+    });
+    assert_eq!(editor.stop_reason(prompt), "end_turn");
+    model.wait_for_turn("main is red");
+}
+
+#[test]
+fn a_prompt_answered_at_the_gate_is_withdrawn_in_the_editor_whose_late_answer_is_ignored() {
+    let home = Home::new();
+    let (gate, model) = (home.serve(), touches());
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    let prompt = editor.prompt(&session, "go");
+    let request = editor.permission();
+    gate.allow(&gate.only_ask());
+    editor.withdrawn(&request);
+    editor.choose(&request, "reject_once");
+    assert_eq!(editor.stop_reason(prompt), "end_turn");
+    assert!(home.project().join("made.txt").exists(), "the gate's answer was first");
+    assert_eq!(editor.prompt_to_end(&session, "hello"), "end_turn");
+}
+
+#[test]
+fn a_prompt_answered_in_the_editor_is_settled_at_the_gate() {
+    let home = Home::new();
+    let (gate, model) = (home.serve(), touches());
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    for (text, kind, is_made) in [("go", "reject_once", false)] {
+        let prompt = editor.prompt(&session, text);
+        let (request, ask) = (editor.permission(), gate.only_ask());
+        editor.choose(&request, kind);
+        assert_eq!(editor.stop_reason(prompt), "end_turn");
+        gate.ask_when(&ask, |ask| ask["state"] != "open");
+        assert_eq!(home.project().join("made.txt").exists(), is_made);
+    }
+}
+
+#[test]
+fn a_prompt_sent_during_a_turn_waits_for_it_and_gets_an_answer_of_its_own() {
+    let home = Home::new();
+    let model = touches();
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    let first = editor.prompt(&session, "go");
+    let request = editor.permission();
+    let second = editor.prompt(&session, "and then this");
+    editor.choose(&request, "allow_once");
+    assert_eq!((editor.stop_reason(first), editor.stop_reason(second)), ("end_turn".to_owned(), "end_turn".to_owned()));
+    assert!(home.project().join("made.txt").exists(), "the first turn was not cancelled");
+    model.wait_for_turn("and then this");
+}
+
+#[test]
+fn a_prompt_outlives_a_gate_that_is_killed() {
+    let home = Home::without_auto_start();
+    let (mut gate, model) = (home.serve(), touches());
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    let prompt = editor.prompt(&session, "go");
+    let request = editor.permission();
+    gate.only_ask();
+    gate = home.restart(&gate);
+    home.attached(1);
+    gate.allow(&gate.only_ask());
+    editor.withdrawn(&request);
+    assert_eq!(editor.stop_reason(prompt), "end_turn");
+    assert!(home.project().join("made.txt").exists());
+}

@@ -1,0 +1,141 @@
+//! The frames of one connection, in both directions, each held against the published schema.
+
+use super::agent::Agent;
+use super::schema::{Schema, Side, UnknownFields};
+use crate::support::home::{Home, random_hex};
+use crate::support::seen::Seen;
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+#[derive(Clone, Debug)]
+pub(super) struct Frame {
+    pub(super) from: Side,
+    pub(super) value: Value,
+}
+
+pub(super) struct Frames {
+    pub(super) seen: Seen<Frame>,
+    /// Frames of others may be at fault: the comparison counts them.
+    is_ours: bool,
+    schema: Schema,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// The methods of requests by who made them and their id; responses do not repeat them.
+    methods: HashMap<(Side, String), String>,
+    /// What the schema did not allow.
+    faults: Vec<String>,
+}
+
+impl Frames {
+    pub(super) fn of(agent: &Agent<'_>) -> Self {
+        // Others send what the published schema does not know; ours may not.
+        let unknown = if agent.is_ours() { UnknownFields::Refused } else { UnknownFields::Accepted };
+        let schema = Schema::published(unknown);
+        Self { seen: Seen::new(), is_ours: agent.is_ours(), schema, state: Mutex::default() }
+    }
+
+    pub(super) fn note_line(&self, from: Side, line: &[u8]) {
+        match serde_json::from_slice(line) {
+            Ok(frame) => self.note(from, &frame),
+            Err(error) => {
+                self.lock().faults.push(format!("no JSON ({error}): {}", String::from_utf8_lossy(line)));
+            }
+        }
+    }
+
+    pub(super) fn note(&self, from: Side, frame: &Value) {
+        let mut state = self.lock();
+        let id = frame["id"].to_string();
+        let asked = match frame["method"].as_str() {
+            Some(method) => {
+                if frame.get("id").is_some() {
+                    state.methods.insert((from, id), method.to_owned());
+                }
+                None
+            }
+            None => state.methods.get(&(from.other(), id)).cloned(),
+        };
+        if let Some(fault) = self.schema.fault(from, frame, asked.as_deref()) {
+            state.faults.push(format!("{fault}: {frame}"));
+        }
+        drop(state);
+        self.seen.push(Frame { from, value: frame.clone() });
+    }
+
+    /// What the schema did not allow so far.
+    pub(super) fn faults(&self) -> Vec<String> {
+        self.lock().faults.clone()
+    }
+
+    /// Fails when a frame of our agent, or to it, was at fault.
+    #[track_caller]
+    pub(super) fn check(&self) {
+        let faults = self.faults();
+        assert!(!self.is_ours || faults.is_empty(), "frames that are not ACP:\n{}", faults.join("\n"));
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An agent as a script, for clients that start it themselves. Both directions are copied to files.
+pub(super) struct Recorded {
+    pub(super) script: PathBuf,
+    frames: Frames,
+}
+
+impl Recorded {
+    pub(super) fn new(home: &Home, agent: &Agent<'_>) -> Self {
+        let script = home.user().join(format!("agent-{}.sh", random_hex(4)));
+        let command = agent.command(home);
+        let mut text = "#!/bin/sh\n".to_owned();
+        for (name, value) in command.get_envs() {
+            if let Some(value) = value {
+                writeln!(text, "export {}={}", name.to_string_lossy(), quoted(&value.to_string_lossy())).unwrap();
+            }
+        }
+        let words = std::iter::once(command.get_program()).chain(command.get_args());
+        let words: Vec<String> = words.map(|word| quoted(&word.to_string_lossy())).collect();
+        writeln!(text, "tee -a \"$0.in\" | {} | tee -a \"$0.out\"", words.join(" ")).unwrap();
+        fs::write(&script, text).unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        Self { script, frames: Frames::of(agent) }
+    }
+
+    /// Reads what both sides have said, fails when a frame of it is at fault, and returns the frames.
+    #[track_caller]
+    pub(super) fn check(&self) -> Vec<Frame> {
+        let read = |end: &str| fs::read(format!("{}.{end}", self.script.display())).unwrap_or_default();
+        let (said, heard) = (read("in"), read("out"));
+        let lines = |bytes: &[u8]| -> Vec<Vec<u8>> {
+            bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).map(<[u8]>::to_vec).collect()
+        };
+        let (said, heard) = (lines(&said), lines(&heard));
+        assert!(!said.is_empty() && !heard.is_empty(), "nothing was recorded");
+        // Requests first: a response is understood by the request that it answers.
+        for is_response in [false, true] {
+            for (from, lines) in [(Side::Client, &said), (Side::Agent, &heard)] {
+                let wanted = |line: &&Vec<u8>| {
+                    let frame: Value = serde_json::from_slice(line).unwrap_or_default();
+                    frame.get("method").is_none() == is_response
+                };
+                lines.iter().filter(wanted).for_each(|line| self.frames.note_line(from, line));
+            }
+        }
+        self.frames.check();
+        self.frames.seen.all()
+    }
+}
+
+fn quoted(word: &str) -> String {
+    format!("'{}'", word.replace('\'', "'\\''"))
+}

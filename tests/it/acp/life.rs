@@ -1,0 +1,147 @@
+//! How sessions of an editor begin, go on and end: with what is handed in, after a crash, and without leaving a process.
+
+use super::agent::Agent;
+use super::clients::SdkEditor;
+use super::editor::Editor;
+use crate::fakes::model::Model;
+use crate::fakes::script::{Latch, Rule};
+use crate::fakes::small_server;
+use crate::support::home::Home;
+use crate::support::running::{self, Running};
+use crate::support::{PATIENCE, Signal, until};
+use serde_json::json;
+
+/// Everything below a process but the gate that it may have started.
+fn below(pid: u32) -> Vec<Running> {
+    let mut below = running::children_of(pid);
+    below.retain(|process| process.args.get(1).is_none_or(|word| word != "serve"));
+    below
+}
+
+fn guards(pid: u32) -> Vec<Running> {
+    let mut guards = below(pid);
+    guards.retain(|process| process.args.get(1).is_some_and(|word| word == "__guard"));
+    guards
+}
+
+/// The Claude Code under the only guard.
+fn claude(pid: u32) -> Running {
+    until("a guard with its Claude Code", || {
+        let guard = guards(pid).first()?.clone();
+        below(pid).into_iter().find(|process| process.parent == guard.pid)
+    })
+}
+
+#[test]
+fn an_editor_killed_with_sigkill_leaves_no_process() {
+    let (home, latch) = (Home::new(), Latch::new());
+    let model = Model::start(vec![Rule::on_text("hold it").say("never").held_by(&latch)]);
+    let editor = SdkEditor::start(&home, &Agent::ours(&model));
+    let sessions = [editor.new_session(), editor.new_session()];
+    editor.prompt(&sessions[0], "hold it");
+    model.wait_for_turn("hold it");
+    let processes = below(editor.child.pid());
+    assert_eq!(guards(editor.child.pid()).len(), 2, "{processes:?}");
+    editor.child.kill_9();
+    running::wait_gone(&processes, PATIENCE);
+}
+
+#[test]
+fn an_agent_killed_with_sigkill_leaves_no_process() {
+    let (home, latch) = (Home::new(), Latch::new());
+    let model = Model::start(vec![Rule::on_text("hold it").say("never").held_by(&latch)]);
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    editor.prompt(&session, "hold it");
+    model.wait_for_turn("hold it");
+    let processes = below(editor.child.pid());
+    assert!(processes.len() >= 2, "{processes:?}");
+    editor.child.kill_9();
+    running::wait_gone(&processes, PATIENCE);
+}
+
+#[test]
+fn a_claude_code_that_dies_is_an_error_and_the_next_prompt_resumes_the_conversation() {
+    let (home, latch) = (Home::new(), Latch::new());
+    let model = Model::start(vec![Rule::on_text("hold it").say("never").held_by(&latch).once()]);
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    assert_eq!(editor.prompt_to_end(&session, "remember the milk"), "end_turn");
+    let prompt = editor.prompt(&session, "hold it");
+    model.wait_for_turn("hold it");
+    let first = claude(editor.child.pid());
+    running::signal(&first, Signal::KILL);
+    let response = editor.response(prompt);
+    assert!(response["error"]["message"].is_string(), "{response}");
+    assert_eq!(editor.prompt_to_end(&session, "go on"), "end_turn");
+    let turn = model.wait_for_turn("go on");
+    assert!(turn.body["messages"].to_string().contains("remember the milk"), "the conversation goes on");
+    assert_ne!(claude(editor.child.pid()).pid, first.pid);
+}
+
+#[test]
+fn loading_a_session_that_lives_starts_no_second_claude_code() {
+    let home = Home::new();
+    let model = Model::start(Vec::new());
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    assert_eq!(editor.prompt_to_end(&session, "hello"), "end_turn");
+    let before = claude(editor.child.pid());
+    editor.call("session/load", &json!({"sessionId": session, "cwd": home.project(), "mcpServers": []}));
+    let replayed = editor.update(&session, "the conversation again", |update| {
+        update["sessionUpdate"] == "user_message_chunk" && update.to_string().contains("hello")
+    });
+    assert!(replayed["content"]["text"].is_string(), "{replayed}");
+    assert_eq!(guards(editor.child.pid()).len(), 1);
+    assert_eq!(claude(editor.child.pid()), before);
+    assert_eq!(editor.prompt_to_end(&session, "still there"), "end_turn");
+}
+
+#[test]
+fn mcp_servers_of_the_editor_are_offered_to_the_model() {
+    let home = Home::new();
+    let model = Model::start(vec![
+        Rule::on_text("say hi").call("mcp__small__say", json!({"text": "hi"})).once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let server = json!({"name": "small", "command": "sh", "args": [small_server()], "env": []});
+    let created = editor.call("session/new", &json!({"cwd": home.project(), "mcpServers": [server]}));
+    let session = created["sessionId"].as_str().unwrap();
+    let prompt = editor.prompt(session, "say hi");
+    editor.choose(&editor.permission(), "allow_once");
+    assert_eq!(editor.stop_reason(prompt), "end_turn");
+    editor.hears(session, "said hi");
+}
+
+#[test]
+fn images_and_embedded_files_of_a_prompt_reach_the_model() {
+    let home = Home::new();
+    let model = Model::start(Vec::new());
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    // One red pixel.
+    let pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC";
+    let prompt = json!([
+        {"type": "text", "text": "look"},
+        {"type": "image", "mimeType": "image/png", "data": pixel},
+        {"type": "resource", "resource": {"uri": "file:///notes.md", "mimeType": "text/markdown", "text": "embedded words"}},
+        {"type": "resource_link", "uri": "file:///linked.md", "name": "linked.md"},
+    ]);
+    let prompt = editor.send("session/prompt", &json!({"sessionId": session, "prompt": prompt}));
+    assert_eq!(editor.stop_reason(prompt), "end_turn");
+    let seen = model.wait_for_turn("look").body["messages"].to_string();
+    assert!(seen.contains(r#""type":"image""#), "{seen}");
+    assert!(seen.contains("embedded words") && seen.contains("linked.md"), "{seen}");
+}
+
+#[test]
+fn a_model_that_refuses_the_key_means_that_the_user_must_sign_in() {
+    let home = Home::new();
+    // After a 401 Claude Code would try again for minutes.
+    let model = Model::start(vec![Rule::on_text("hello").refused(403)]);
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    let error = editor.response(editor.prompt(&session, "hello"))["error"].clone();
+    assert_eq!(error["code"], -32000, "{error}");
+}

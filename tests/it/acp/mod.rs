@@ -1,0 +1,12 @@
+//! `portcullis acp`: editors drive Claude Code, beside the npm adapter, with every frame held against the published schema.
+
+mod agent;
+mod clients;
+mod comparison;
+mod editor;
+mod events;
+mod frames;
+mod life;
+mod observed;
+mod schema;
+mod script;

@@ -145,7 +145,8 @@ fn a_gate_that_is_killed_again_and_again_loses_no_answered_event_in_either_durab
         }
         let ids = event_ids(&home);
         let lost: Vec<_> = accepted.difference(&ids).collect();
-        assert!(lost.is_empty() && accepted.len() > 800, "{durability}: {lost:?} of {}", accepted.len());
+        // At each kill every sender may have one that was written and not answered.
+        assert!(lost.is_empty() && accepted.len() + 4 * 4 > 800, "{durability}: {lost:?} of {}", accepted.len());
         let session = StandIn::start(&home, &[]);
         let gate = home.serve();
         let mut arrived = BTreeSet::new();

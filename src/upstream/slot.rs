@@ -107,7 +107,8 @@ impl Slot {
         if live.is_retired {
             return Err(ConnectFailure::new("its configuration has changed"));
         }
-        let made = self.make(&mut live, connecting).await;
+        // It holds all of rmcp's handshake.
+        let made = Box::pin(self.make(&mut live, connecting)).await;
         match (&self.bearer, &made) {
             (Some(bearer), Ok(_)) => bearer.lets_in(),
             (Some(bearer), Err(ConnectFailure::NeedsAuth)) => bearer.keeps_out(),

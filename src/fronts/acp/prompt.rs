@@ -66,14 +66,14 @@ mod tests {
     use super::*;
     use agent_client_protocol::v1::schema::PromptRequest;
 
-    fn read(blocks: Value) -> Result<PromptWords, Error> {
+    fn read(blocks: &Value) -> Result<PromptWords, Error> {
         let request: PromptRequest = serde_json::from_value(json!({"sessionId": "s", "prompt": blocks})).unwrap();
         words(request.prompt, "u".to_owned())
     }
 
     #[test]
     fn text_links_context_and_images_reach_the_model_in_their_order() {
-        let said = read(json!([
+        let said = read(&json!([
             {"type": "text", "text": "Look at "},
             {"type": "resource_link", "uri": "file:///src/a.rs", "name": "a.rs"},
             {"type": "text", "text": " and "},
@@ -89,6 +89,6 @@ mod tests {
                 json!({"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "AAAA"}}),
             ]
         );
-        assert!(read(json!([])).is_err() && read(json!([{"type": "text", "text": " "}])).is_err());
+        assert!(read(&json!([])).is_err() && read(&json!([{"type": "text", "text": " "}])).is_err());
     }
 }

@@ -167,7 +167,7 @@ impl Session {
     }
 
     async fn update(&mut self, update: SessionUpdate) {
-        self.editor.update(&mut self.id, update).await;
+        self.editor.update(&self.id, update).await;
     }
 
     async fn update_all(&mut self, updates: Vec<SessionUpdate>) {

@@ -110,9 +110,8 @@ fn change(path: &Path, edit: &Value) -> Option<ToolCallContent> {
 
 /// What a file holds now; none where there is none, or where it is too long or no text.
 fn current(path: &Path) -> Option<String> {
-    let about = path.metadata().ok().filter(|about| about.is_file() && about.len() <= LONGEST_FILE)?;
-    drop(about);
-    std::fs::read_to_string(path).ok()
+    let is_shown = path.metadata().is_ok_and(|about| about.is_file() && about.len() <= LONGEST_FILE);
+    is_shown.then(|| std::fs::read_to_string(path).ok())?
 }
 
 pub(super) fn plain(text: &str) -> ToolCallContent {

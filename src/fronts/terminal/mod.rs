@@ -183,7 +183,7 @@ impl TerminalFront {
             Told::Idle => {}
             Told::Ready(_) | Told::Answered { .. } => {}
             Told::Notice(text) | Told::Said { note: text, .. } => {
-                self.printer.note(&format!("note: {}", portcullis_core::visible(&text))).await
+                self.printer.note(&format!("note: {}", portcullis_core::visible(&text))).await;
             }
         }
     }

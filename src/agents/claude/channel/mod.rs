@@ -48,7 +48,7 @@ pub(crate) async fn run(
     let pushing = push::run(handle.clone(), deliveries, Arc::clone(&output), Arc::clone(&hooks), is_ready);
     let server = Server::new(handle.clone(), folder, ready, Arc::clone(&signs), hooks, receipts, briefing);
     let serving = async {
-        match server.serve(transport).await {
+        match Box::pin(server.serve(transport)).await {
             Ok(running) => drop(running.waiting().await),
             // Most often the client closed its end before it said a word.
             Err(error) => tracing::debug!(%error, "no session came about"),

@@ -30,7 +30,8 @@ pub(super) fn model(home: &Home) -> (Model, Held) {
     let edit = json!({"file_path": notes, "old_string": "two", "new_string": "three"});
     let question = json!({"questions": [{"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": [
         {"label": "Red", "description": "Like fire"}, {"label": "Blue", "description": "Like water"}]}]});
-    let task = json!({"subject": "Look around", "description": "Look at every file", "activeForm": "Looking around"});
+    let todos = json!({"todos": [{"content": "Look", "status": "in_progress", "activeForm": "Looking"},
+                                 {"content": "Act", "status": "pending", "activeForm": "Acting"}]});
     let model = Model::start(vec![
         Rule::on_text("edit it").call("Read", json!({"file_path": notes})).once(),
         Rule::on_result("one\n").call("Edit", edit).once(),
@@ -47,7 +48,7 @@ pub(super) fn model(home: &Home) -> (Model, Held) {
             .once(),
         Rule::on_result("/.claude/plans/").call("ExitPlanMode", json!({})).once(),
         Rule::on_text("ask me").call("AskUserQuestion", question).once(),
-        Rule::on_text("list it").call("TaskCreate", task).once(),
+        Rule::on_text("list it").call("TodoWrite", todos).once(),
         Rule::on_text("first session").say("the first").held_by(&held.first).once(),
         Rule::on_text("second session").say("the second").held_by(&held.second).once(),
         Rule::on_any_result().say("done"),

@@ -55,7 +55,7 @@ pub(crate) enum Action {
 impl Action {
     pub(crate) fn of(call: &Call, context: &Context) -> Self {
         let file = |access, field| match call.text(field) {
-            Some(path) => Self::File(vec![FileAccess { access, path: context.absolute(path) }]),
+            Some(path) => Self::File(written(path, access, context)),
             None => Self::Malformed,
         };
         match call.tool.as_str() {
@@ -84,6 +84,13 @@ impl Action {
     }
 }
 
+/// The file that a tool of the client is told: as it is written, and without the blanks that the client takes away.
+fn written(path: &str, access: Access, context: &Context) -> Vec<FileAccess> {
+    let trimmed = path.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
+    let names = std::iter::once(path).chain((trimmed != path).then_some(trimmed));
+    names.map(|path| FileAccess { access, path: context.absolute(path) }).collect()
+}
+
 /// Fields by which tools of the client are told which files to show or to send.
 const SENT: [&str; 4] = ["file_path", "file_paths", "files", "attachments"];
 
@@ -104,17 +111,20 @@ fn sent(call: &Call, context: &Context) -> Action {
     if names.len() > MOST_SENT {
         return Action::Malformed;
     }
-    let read = |name: &&String| FileAccess { access: Access::Read, path: context.absolute(name) };
-    if names.is_empty() { Action::Other } else { Action::File(names.iter().map(read).collect()) }
+    let read = |name: &&String| written(name, Access::Read, context);
+    if names.is_empty() { Action::Other } else { Action::File(names.iter().flat_map(read).collect()) }
 }
 
 /// The folder that is searched, and where a pattern leads that begins elsewhere.
 fn searched(call: &Call, context: &Context) -> Vec<FileAccess> {
-    let folder = match call.input.get("path") {
-        None => Some(context.cwd.clone()),
-        Some(path) => path.scalar().and_then(|path| context.absolute(path)),
+    let folders = match call.input.get("path") {
+        None => vec![Some(context.cwd.clone())],
+        Some(path) => path.scalar().map_or(vec![None], |path| {
+            written(path, Access::Read, context).into_iter().map(|file| file.path).collect()
+        }),
     };
-    let mut paths = vec![folder.clone()];
+    let folder = folders.last().cloned().flatten();
+    let mut paths = folders;
     let pattern = if call.tool == "Glob" { call.text("pattern") } else { None };
     if let Some(pattern) = pattern.filter(|pattern| pattern.starts_with(['/', '~']) || pattern.contains("..")) {
         let fixed: Vec<&str> = pattern.split('/').take_while(|part| !part.contains(['*', '?', '[', '{'])).collect();

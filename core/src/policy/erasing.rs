@@ -1,6 +1,7 @@
 //! What erases more than files: code that removes whole folders, and writes to disks themselves.
 
 use super::command::name_of;
+use super::inert::is_inert;
 use super::shell::ShellWord;
 use super::suspects::{Found, Suspects};
 use super::touching::Touch;
@@ -43,14 +44,19 @@ pub(super) struct RemovingCode {
 
 /// Everything in a line that is code and removes.
 pub(super) fn codes(suspects: &Suspects) -> Vec<RemovingCode> {
-    suspects.found.iter().filter(|command| interprets(&command.words)).flat_map(code).collect()
+    let runs_code = |command: &&Found| !is_inert(&command.words) && command.words.iter().any(is_interpreter);
+    suspects.found.iter().filter(runs_code).flat_map(code).collect()
 }
 
 /// Whether a command runs code of another language than a shell's.
 pub(super) fn interprets(words: &[ShellWord]) -> bool {
+    words.iter().take(4).any(is_interpreter)
+}
+
+fn is_interpreter(word: &ShellWord) -> bool {
     let languages =
         ["python", "perl", "ruby", "node", "deno", "bun", "php", "lua", "osascript", "pypy", "tsx", "ts-node"];
-    words.iter().take(4).any(|word| languages.iter().any(|language| name_of(&word.text).starts_with(language)))
+    languages.iter().any(|language| name_of(&word.text).starts_with(language))
 }
 
 /// The texts that stand in quotes in the code of a command.

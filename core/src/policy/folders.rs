@@ -4,10 +4,12 @@
 //! and ask rules the order counts for nothing.
 
 use super::call::{Call, Context};
+use super::candidates::as_pattern;
 use super::command::name_of;
 use super::handing::{fills_names, marks};
 use super::implied::settings;
 use super::inert::started;
+use super::linking::through_links;
 use super::path::{absolute, has_dots, with_dots};
 use super::printing::{Printed, names_printed, printed};
 use super::processes::without_proc;
@@ -42,6 +44,9 @@ impl Folders {
             for mut shape in suspects.variables.spellings(&to) {
                 marks.iter().for_each(|mark| shape = shape.replace(mark, &ANY.to_string()));
                 unknown |= !folders.enter(&shape, call, context);
+                for led in through_links(&shape, &suspects.found) {
+                    folders.enter(&led, call, context);
+                }
                 // Below what a command prints that is known.
                 let below = shape.rsplit(ANY).next().unwrap_or_default().trim_start_matches('/').to_owned();
                 if below.len() < shape.len() && shape.contains(ANY) && !below.is_empty() {
@@ -96,8 +101,11 @@ impl Folders {
         let places = words.filter(|word| is_place(&word.text));
         let places = places.map(|word| word.text.as_str()).take(MOST);
         let places = prints_git_folder(suspects).then_some(GIT_FOLDER).into_iter().chain(places);
-        let listed = listed(suspects);
-        let places = places.map(str::to_owned).chain(listed);
+        let reads = suspects.found.iter().any(|command| fills_names(&command.words));
+        let printed = suspects.found.iter().filter(|command| command.is_nested || reads);
+        let printed =
+            printed.flat_map(|command| names_printed(command, suspects)).take(MOST).map(|name| as_pattern(&name));
+        let places = places.map(str::to_owned).chain(listed(suspects)).chain(printed);
         self.all.extend(places.filter_map(|place| absolute(&place, &context.cwd, context.home.as_deref())));
         self.all.sort();
         self.all.dedup();
@@ -165,8 +173,12 @@ pub(super) fn targets(words: &[ShellWord]) -> Vec<ShellWord> {
     const FLAGS: [&str; 7] = ["-C", "-D", "--chdir", "--directory", "--working-directory", "--work-tree", "--cwd"];
     let Some((first, rest)) = words.split_first() else { return vec![] };
     if changes_folder(&first.text) {
-        let folder = rest.iter().find(|word| !word.is_flag()).cloned();
-        return vec![folder.unwrap_or_else(|| ShellWord::plain("~"))];
+        let is_flag = |word: &&ShellWord| word.is_flag() && word.text != "-";
+        return vec![match rest.iter().find(|word| !is_flag(word)) {
+            None => ShellWord::plain("~"),
+            Some(word) if word.text == "-" => ShellWord::plain("~-"),
+            Some(folder) => folder.clone(),
+        }];
     }
     let mut targets = vec![];
     for (at, word) in rest.iter().enumerate() {

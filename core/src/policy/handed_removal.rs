@@ -51,7 +51,9 @@ impl<'line> HandedNames<'line> {
         removing: &RemovingCommand,
         suspects: &'line Suspects,
     ) -> Option<Self> {
-        let is_behind = before.iter().any(takes_from_elsewhere);
+        // `tar -T` and `zip -@` take names as well.
+        let has_list = handing::taker(words).is_some_and(|taker| !taker.is_patch);
+        let is_behind = before.iter().any(takes_from_elsewhere) || has_list;
         let mut marks = if is_behind { marks(&command.words) } else { vec![] };
         // What xargs puts in stands in the texts of scripts as well.
         marks.extend(handing::marks(suspects));

@@ -4,6 +4,7 @@
 //! followed on the disk, and so is a file with a list; the rest may be any name.
 
 use super::candidates::names_in;
+use super::changing::may_be_changed;
 use super::command::name_of;
 use super::erasing::interprets;
 use super::git_files::{handles_files, subcommand};
@@ -52,10 +53,13 @@ impl<'line> Handing<'line> {
             let reads = keeps && words != Reading::Nothing;
             for (at, taker) in &takers {
                 handing.taken = handing.taken.max(taker.does);
-                match taker.list {
-                    _ if taker.does == Reading::Nothing => {}
-                    Some(list) => handing.lists.push(NameList { words: vec![list], is_patch: taker.is_patch }),
-                    None => handing.from(&pipeline[..*at], Some(pipeline[*at]), taker.is_patch),
+                if taker.does == Reading::Nothing {
+                    continue;
+                }
+                let list = |list: &&'line ShellWord| NameList { words: vec![*list], is_patch: taker.is_patch };
+                handing.lists.extend(taker.lists.iter().map(list));
+                if taker.lists.is_empty() {
+                    handing.from(&pipeline[..*at], Some(pipeline[*at]), taker.is_patch);
                 }
             }
             if prints {
@@ -67,12 +71,9 @@ impl<'line> Handing<'line> {
                 handing.from(&[], pipeline.first().copied(), false);
             }
         }
-        // A list that the line itself writes is not the one that lies there.
-        let is_written = |list: &ShellWord| {
-            let targets = suspects.found.iter().flat_map(|command| &command.redirects);
-            targets.filter(|redirect| redirect.way == Way::Out).any(|redirect| redirect.target.text == list.text)
-        };
-        handing.is_unknown |= handing.lists.iter().flat_map(|list| &list.words).any(|list| is_written(list));
+        // A list that the line itself changes is not the one that lies there.
+        handing.is_unknown |=
+            handing.lists.iter().flat_map(|list| &list.words).any(|list| may_be_changed(list, suspects));
         handing
     }
 
@@ -175,7 +176,8 @@ pub(super) fn fills_names(words: &[ShellWord]) -> bool {
 /// A command that takes names from its input, or from a list.
 pub(super) struct Taker<'line> {
     pub(super) does: Reading,
-    list: Option<&'line ShellWord>,
+    /// The files with names in them; none where they come by its input.
+    lists: Vec<&'line ShellWord>,
     pub(super) is_patch: bool,
 }
 
@@ -196,42 +198,54 @@ pub(super) fn taker(words: &[ShellWord]) -> Option<Taker<'_>> {
                 true => Reading::Perhaps,
                 false => done_to_files(inner),
             });
-            Some(Taker { does, list: behind(&["-a", "--arg-file", "::::"]), is_patch: false })
+            let is_list = |at: &usize| matches!(rest[*at].text.as_str(), "-a" | "--arg-file" | "::::");
+            let lists = (0..rest.len()).filter(is_list).filter_map(|at| rest.get(at + 1));
+            let is_glued = |text: &str| text.starts_with("--arg-file=") || text.starts_with("-a") && text.len() > 2;
+            let lists = lists.chain(rest.iter().filter(|word| is_glued(&word.text))).filter(is_input);
+            Some(Taker { does, lists: lists.collect(), is_patch: false })
         }
-        "cpio" | "pax" => Some(Taker { does: Reading::Perhaps, list: None, is_patch: false }),
-        "ed" | "ex" => Some(Taker { does: Reading::Perhaps, list: None, is_patch: false }),
+        "cpio" | "pax" | "ed" | "ex" => Some(Taker { does: Reading::Perhaps, lists: vec![], is_patch: false }),
         "tar" | "bsdtar" => {
+            // Letters of the first word count without a dash, with their values behind it in their order.
+            let letters = rest.first().map_or("", |word| word.text.as_str());
+            let old = Some(letters).filter(|text| !text.starts_with('-')).and_then(|text| text.find('T'));
+            let old = old.map(|at| letters[..at].chars().filter(|c| "bCfFgHIKLNVX".contains(*c)).count() + 1);
             let is_short = |word: &ShellWord| {
                 !word.text.starts_with("--") && word.text.starts_with('-') && word.text.contains('T')
             };
-            let at = rest.iter().position(is_short);
-            let long = has(&["--files-from"]).then(|| glued(rest, "--files-from"));
+            let at = old.or(rest.iter().position(is_short).map(|at| at + 1));
+            let long = rest.iter().any(|word| word.text.starts_with("--files-f"));
+            let long = long.then(|| glued(rest, "--files-from"));
             let list = match (at, long) {
-                (Some(at), _) => rest.get(at + 1).filter(is_input),
+                (Some(at), _) => rest.get(at).filter(is_input),
                 (None, Some(long)) => long.filter(is_input),
                 (None, None) => return None,
             };
-            Some(Taker { does: Reading::Perhaps, list, is_patch: false })
+            Some(Taker { does: Reading::Perhaps, lists: list.into_iter().collect(), is_patch: false })
         }
         "patch" => {
             let named = rest.iter().filter(|word| !word.is_flag()).nth(1);
             let list = behind(&["-i", "--input"]).or_else(|| glued(rest, "--input")).or(named);
-            Some(Taker { does: Reading::Perhaps, list, is_patch: true })
+            Some(Taker { does: Reading::Perhaps, lists: list.into_iter().collect(), is_patch: true })
         }
         "git" if matches!(subcommand(rest), Some(("apply" | "am", _))) => {
             let (_, words) = subcommand(rest)?;
-            let list = words.iter().find(|word| !word.is_flag());
-            Some(Taker { does: Reading::Perhaps, list, is_patch: true })
+            let lists = words.iter().filter(|word| !word.is_flag()).collect();
+            Some(Taker { does: Reading::Perhaps, lists, is_patch: true })
         }
-        "zip" => has(&["-@"]).then_some(Taker { does: Reading::Perhaps, list: None, is_patch: false }),
+        "zip" => {
+            let is_named = has(&["-@"]) || rest.iter().any(|word| word.is_flag() && word.text.ends_with('@'));
+            is_named.then_some(Taker { does: Reading::Perhaps, lists: vec![], is_patch: false })
+        }
         "file" => {
-            has(&["-f", "--files-from"]).then(|| Taker { does: Reading::Only, list: behind(&["-f"]), is_patch: false })
+            let list = behind(&["-f"]).into_iter().collect();
+            has(&["-f", "--files-from"]).then_some(Taker { does: Reading::Only, lists: list, is_patch: false })
         }
         name => {
             let flag = rest.iter().find(|word| takes_names(&word.text))?;
             let does = if builds(name) { Reading::Nothing } else { reading(words) };
             let begin = flag.text.split('=').next().unwrap_or_default();
-            Some(Taker { does, list: glued(rest, begin).filter(is_input), is_patch: false })
+            Some(Taker { does, lists: glued(rest, begin).filter(is_input).into_iter().collect(), is_patch: false })
         }
     }
 }

@@ -139,7 +139,10 @@ pub(super) fn in_environment(command: &Found) -> Vec<(ShellWord, Touch)> {
     // A folder in which a program looks for names that stand elsewhere.
     let searched = command.assignments.iter().filter(|(name, _)| name.ends_with("PATH") && name != "PATH");
     let searched = searched.map(|(_, value)| (value.clone(), Touch { descent: Descent::Named, ..Touch::default() }));
-    named.chain(searched).collect()
+    // A file with settings is read, and may be shown.
+    let read = command.assignments.iter().filter(|(name, _)| name.ends_with("CONFIG") && !is_of_git(name));
+    let read = read.flat_map(|(_, value)| value.text.split(':').map(|file| (ShellWord::read(file), Touch::default())));
+    named.chain(searched).chain(read.filter(|_| !command.words.is_empty())).collect()
 }
 
 /// Variables by which git is told where it works, and where it keeps what is its own.

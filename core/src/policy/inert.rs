@@ -55,7 +55,7 @@ pub(crate) fn is_inert(words: &[ShellWord]) -> bool {
             };
             !(rest.iter().any(runs) || rest.iter().any(|word| word.text == "-v") && says(&["["]))
         }
-        "grep" | "egrep" | "fgrep" | "printenv" => true,
+        "grep" | "egrep" | "fgrep" | "rgrep" | "printenv" => true,
         "man" => !flags("PHC", &["--pager", "--html", "--config-file", "--preprocessor"]),
         "command" => rest.first().is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V")),
         "awk" | "gawk" | "mawk" => awk::only_prints(rest),

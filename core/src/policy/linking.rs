@@ -70,6 +70,28 @@ pub(super) fn led_to(found: &[Found]) -> Vec<String> {
     names
 }
 
+/// What a shape is where it goes through a link that the line makes.
+pub(super) fn through_links(shape: &str, found: &[Found]) -> Vec<String> {
+    let parts: Vec<&str> = shape.split('/').collect();
+    let mut led = vec![];
+    for Link { says, name } in found.iter().flat_map(made_by) {
+        let (link, own) =
+            (name_of(name.trim_end_matches('/')).to_owned(), name_of(says.trim_end_matches('/')).to_owned());
+        for (at, _) in
+            parts.iter().enumerate().filter(|(_, part)| !part.is_empty() && (**part == link || **part == own))
+        {
+            let below = parts[at + 1..].join("/");
+            let folder = name.trim_end_matches('/').rsplit_once('/').map_or("", |(folder, _)| folder);
+            let to = match says.starts_with(['/', '~']) || folder.is_empty() {
+                true => says.clone(),
+                false => format!("{folder}/{says}"),
+            };
+            led.push(format!("{}/{below}", to.trim_end_matches('/')));
+        }
+    }
+    led
+}
+
 /// The same for removals: a link may be moved with its folder, and then leads elsewhere.
 pub(super) fn led_to_anywhere(found: &[Found]) -> Vec<String> {
     let mut names = led_to(found);

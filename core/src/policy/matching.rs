@@ -12,7 +12,7 @@ use super::path::{has_dots, joined};
 use super::perhaps::might_run;
 use super::reading::writes_by_an_option;
 use super::rule::{Origin, PRIMARY, Pattern, Rule, has_literal_server, is_parameter};
-use super::shell::{ANY, Script};
+use super::shell::{ANY, Script, ShellWord};
 use super::values::{in_words, is_literal};
 use super::web;
 
@@ -280,6 +280,26 @@ fn path_strictly(rule: &Rule, specifier: &str, file: &FileAccess, call: &Call, c
 
 /// Where a path of a rule begins, by each name of that folder, and what it says from there.
 pub(crate) fn path_patterns(rule: &Rule, specifier: &str, context: &Context, strict: bool) -> Vec<PathPattern> {
+    let mut patterns = patterns_of(rule, specifier, context, strict);
+    // What denies or asks means what a shell would make of it as well.
+    if strict && specifier.contains(['{', '$']) {
+        let (made, _) = ShellWord::plain(specifier).unbraced();
+        let places = [("$PWD/", format!("/{}/", context.cwd)), ("$HOME/", "~/".to_owned())];
+        for mut one in made {
+            for (name, place) in &places {
+                let braced = name.replace('$', "${").replace('/', "}/");
+                let behind = one.strip_prefix(name).or_else(|| one.strip_prefix(braced.as_str()));
+                if let Some(behind) = behind {
+                    one = format!("{place}{behind}");
+                }
+            }
+            patterns.extend(patterns_of(rule, &one, context, strict).into_iter().filter(|_| one != specifier));
+        }
+    }
+    patterns
+}
+
+fn patterns_of(rule: &Rule, specifier: &str, context: &Context, strict: bool) -> Vec<PathPattern> {
     let (path, anchored, folders): (&str, bool, Vec<&str>) = if let Some(path) = specifier.strip_prefix("//") {
         (path, true, vec!["/"])
     } else if let Some(path) = specifier.strip_prefix("~/") {

@@ -35,8 +35,13 @@ pub(super) fn printed(command: &Found) -> Printed<'_> {
         "find" if rest.iter().any(|word| word.text.starts_with("-printf")) && !prints_paths(rest) => Printed::Unknown,
         // It prints texts of its own as times.
         "ls" | "du" if has("--time-style=+") => Printed::Unknown,
-        "date" if rest.iter().any(|word| word.text.contains('/') || word.text.contains("%%")) => Printed::Words,
+        // The name of a zone is what a variable says.
+        "date" if rest.iter().any(|word| word.text.contains("%Z")) => Printed::Unknown,
+        "date" if rest.iter().any(|word| is_part_of_name(&date_pattern(&word.text).unwrap_or_default())) => {
+            Printed::Words
+        }
         "find" | "fd" | "ls" | "tree" | "du" => Printed::Files,
+        "rgrep" => Printed::Files,
         "grep" | "egrep" | "fgrep" if short(&['r', 'R', 'l', 'L']) || has("--files") => Printed::Files,
         "rg" | "ag" | "ack" if short(&['l']) || has("--files") => Printed::Files,
         "git" => match subcommand(rest) {
@@ -45,7 +50,9 @@ pub(super) fn printed(command: &Found) -> Printed<'_> {
                 Printed::Files
             }
             // The text of a commit, or any other, may be put into it.
-            Some((_, words)) if words.iter().any(formats_text) => Printed::Unknown,
+            Some((sub, words)) if words.iter().any(|word| formats_text(sub, word)) => Printed::Unknown,
+            // An address that the line may set.
+            Some(("remote", words)) if !words.iter().all(ShellWord::is_flag) || !words.is_empty() => Printed::Unknown,
             Some((
                 "rev-parse" | "branch" | "tag" | "describe" | "remote" | "rev-list" | "merge-base" | "log"
                 | "for-each-ref" | "show-ref" | "symbolic-ref" | "stash",
@@ -90,9 +97,14 @@ fn hides_letters(text: &str) -> bool {
 }
 
 /// Whether git is told to print more than hashes, dates and names of branches.
-fn formats_text(word: &ShellWord) -> bool {
+fn formats_text(sub: &str, word: &ShellWord) -> bool {
     let format = ["--format=", "--pretty=", "--sort="].iter().find_map(|flag| word.text.strip_prefix(flag));
     let Some(format) = format.map(|format| format.strip_prefix("format:").unwrap_or(format)) else { return false };
+    // Its own formats have names; in lists of branches and tags a text is printed as it stands.
+    let has_names = word.text.starts_with("--sort") || matches!(sub, "log" | "show" | "rev-list" | "stash" | "diff");
+    if !format.contains('%') {
+        return !has_names && is_part_of_name(format);
+    }
     let is_plain = |part: &str| {
         let known = ["H", "h", "T", "t", "P", "p", "ct", "cd", "cI", "ci", "cs", "at", "ad", "aI", "ai", "as", "n"];
         let name = part.strip_prefix('(').and_then(|part| part.split_once(')'));
@@ -105,7 +117,7 @@ fn formats_text(word: &ShellWord) -> bool {
         }
     };
     let mut parts = format.split('%');
-    parts.next().is_some_and(is_part_of_name) && format.contains('%') || !parts.all(is_plain)
+    parts.next().is_some_and(is_part_of_name) || !parts.all(is_plain)
 }
 
 /// Whether something in a text may be a part of a name of a file.
@@ -121,6 +133,27 @@ fn prints_paths(rest: &[ShellWord]) -> bool {
         !is_part_of_name(&plain.iter().fold(format.to_owned(), |format, part| format.replace(part, "")))
             && !format.contains("\\0") | format.ends_with("\\0")
     })
+}
+
+/// What `date` makes of a format with a text in it, as a pattern. None for any other word.
+fn date_pattern(word: &str) -> Option<String> {
+    let mut pattern = String::new();
+    let mut chars = word.strip_prefix('+')?.chars();
+    while let Some(c) = chars.next() {
+        if c != '%' {
+            pattern.push(c);
+            continue;
+        }
+        match chars.by_ref().find(|c| c.is_ascii_alphabetic() || matches!(c, '%' | 'n' | 't')) {
+            Some('%') => pattern.push('%'),
+            Some('n' | 't') => pattern.push(' '),
+            // A number.
+            Some(c) if "CdeFgGHIjklmMNqsSTuUVwWyYz".contains(c) => pattern.push('0'),
+            _ => pattern.push(STAR),
+        }
+    }
+    // Numbers alone name nothing.
+    pattern.contains(|c: char| !matches!(c, '0' | STAR | '-' | '_' | ':' | ' ')).then_some(pattern)
 }
 
 /// Whether all that commands print into words of a line are numbers, dates, hashes and names of machines.
@@ -205,13 +238,43 @@ pub(super) fn names_printed(command: &Found, suspects: &Suspects) -> Vec<String>
         "pwd" => vec![".".to_owned()],
         "git" => names_of_git(rest),
         "dirname" => shapes(operands()).iter().filter_map(|name| folders_of(name).into_iter().next()).collect(),
-        "basename" => shapes(operands()).iter().filter_map(|name| name.rsplit('/').next().map(str::to_owned)).collect(),
+        "basename" => without_suffixes(&shapes(rest.iter().collect())),
+        "date" => {
+            let patterns = rest.iter().filter_map(|word| date_pattern(&word.text));
+            patterns.flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
+        }
+        "cat" | "head" | "tail" | "sort" | "uniq" | "grep" | "egrep" | "fgrep" | "tac" | "nl" | "tee" => {
+            let given = command.given.iter().flat_map(|text| suspects.variables.spellings(&ShellWord::read(text)));
+            given
+                .flat_map(|text| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+                .take(MOST_GIVEN)
+                .collect()
+        }
         "echo" | "printf" | "realpath" | "readlink" | "du" => shapes(operands()),
         "ls" if has('d') => shapes(operands()),
         "ls" if operands().is_empty() => vec![STAR.to_string()],
         "find" => shapes(whole_folders(rest)),
         _ => vec![],
     }
+}
+
+/// More words that a command is given are not taken for names.
+const MOST_GIVEN: usize = 400;
+
+/// What `basename` leaves of its words: their last parts, with and without another of its words at their end.
+fn without_suffixes(words: &[String]) -> Vec<String> {
+    let last = |word: &String| word.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+    let suffixes =
+        || words.iter().map(|word| word.strip_prefix("--suffix=").or(word.strip_prefix("-s")).unwrap_or(word));
+    let mut names: Vec<String> = words.iter().filter(|word| !word.starts_with('-')).map(last).collect();
+    let cut: Vec<String> = names
+        .iter()
+        .flat_map(|name| suffixes().filter_map(|suffix| name.strip_suffix(suffix)))
+        .filter(|cut| !cut.is_empty())
+        .map(str::to_owned)
+        .collect();
+    names.extend(cut);
+    names
 }
 
 /// The folders that git is asked for.

@@ -48,16 +48,18 @@ pub(crate) fn reading(words: &[ShellWord]) -> Reading {
                 Reading::Nothing
             }
         }
-        "ls" | "cat" | "head" | "tail" | "wc" | "stat" | "du" | "df" | "cd" | "grep" | "egrep" | "fgrep" | "zgrep"
-        | "realpath" | "readlink" | "cut" | "tr" | "nl" | "tac" | "rev" | "fold" | "paste" | "comm" | "md5sum"
-        | "sha1sum" | "sha256sum" | "sha512sum" | "shasum" | "b2sum" | "cksum" | "test" | "[" | "[[" | "cmp"
-        | "diff" | "od" | "hexdump" | "strings" | "jq" | "column" | "expand" | "source" | "." | "lsof" | "date"
-        | "pushd" | "popd" | "zcat" => Reading::Only,
+        "ls" | "cat" | "head" | "tail" | "wc" | "stat" | "du" | "df" | "cd" | "grep" | "egrep" | "fgrep" | "rgrep"
+        | "zgrep" | "realpath" | "readlink" | "cut" | "tr" | "nl" | "tac" | "rev" | "fold" | "paste" | "comm"
+        | "md5sum" | "sha1sum" | "sha256sum" | "sha512sum" | "shasum" | "b2sum" | "cksum" | "test" | "[" | "[["
+        | "cmp" | "diff" | "od" | "hexdump" | "strings" | "jq" | "column" | "expand" | "source" | "." | "lsof"
+        | "date" | "pushd" | "popd" | "zcat" => Reading::Only,
         "base64" | "base32" => only(!short(&['o']) && !long(&["--output"])),
         "sort" => only(!short(&['o']) && !long(&["--output", "--compress-program"])),
         "uniq" | "xxd" => only(files() < 2 && !short(&['r'])),
         "file" => only(!short(&['C', 'm']) && !long(&["--compile"])),
         "tree" => only(!short(&['o', 'R']) && !long(&["--output"])),
+        // What stands behind a plus is done when it begins: a number is a line to go to.
+        "less" | "more" if rest.iter().any(|word| orders(&word.text)) => Reading::Perhaps,
         "less" | "more" | "bat" => only(!short(&['o', 'O']) && !long(&["--log-file", "--LOG-FILE", "--pager"])),
         "yq" => only(!short(&['i', 's']) && !long(&["--inplace", "--split-exp"])),
         "rg" | "ag" => only(!long(&["--pre", "--hostname-bin"])),
@@ -78,6 +80,12 @@ pub(crate) fn reading(words: &[ShellWord]) -> Reading {
         "git" => only(git_only_reads(rest)),
         _ => Reading::Perhaps,
     }
+}
+
+/// Whether a word tells a pager to do more than to go somewhere.
+fn orders(word: &str) -> bool {
+    let order = word.strip_prefix('+').map(|order| order.strip_prefix('+').unwrap_or(order)).unwrap_or_default();
+    order.contains(['!', '|', '#', 'v', 's', 'E', ':']) && !order.starts_with(['/', '?'])
 }
 
 /// Whether a command that only reads has an option, or a second file, by which it writes one or starts a program.
@@ -236,6 +244,7 @@ pub(crate) fn descent(words: &[ShellWord]) -> Descent {
     };
     let long = |begin: &str| rest.iter().any(|word| word.text.starts_with(begin));
     let enters = match name_of(&first.text) {
+        "rgrep" => true,
         "grep" | "egrep" | "fgrep" => short(&['r', 'R', 'd']) || long("--rec") || long("--de") || long("--di"),
         "rg" | "ag" => {
             !long("--files") && !long("--version") && !long("--help") && !long("--type-list") || long("--files-w")

@@ -9,7 +9,8 @@ use super::folders::Folders;
 use super::handed_removal::handed_removals;
 use super::implied::settings;
 use super::inert::is_inert;
-use super::linking::led_to_anywhere;
+use super::leaving::is_lost;
+use super::linking::{led_to_anywhere, through_links};
 use super::options;
 use super::path::{absolute, has_dots, joined, lies_in, with_dots};
 use super::processes::{is_open, without_proc};
@@ -40,6 +41,9 @@ pub(crate) fn critical(call: &Call, action: &Action, context: &Context) -> Optio
     if !is_complete {
         return Some("something in one of many folders".to_owned());
     }
+    if is_lost(suspects) {
+        return Some("something in a folder that another program names".to_owned());
+    }
     let holds_home = |folder: &String| {
         let leads = call.target(folder).into_iter().chain([folder.as_str()]);
         leads.into_iter().any(|folder| context.home.as_deref().is_some_and(|home| lies_in(home, folder)))
@@ -63,6 +67,14 @@ pub(crate) fn critical(call: &Call, action: &Action, context: &Context) -> Optio
         }
     }
     removals.into_iter().find_map(|removal| {
+        let is_top = |folder: &String| {
+            let is_here =
+                [&context.cwd, &context.started].into_iter().any(|here| context.both(here).any(|it| it == folder));
+            folder.matches('/').count() == 1 && !is_here
+        };
+        if removal.is_git && folders.iter().any(is_top) {
+            return Some("what git does not know right below the root".to_owned());
+        }
         if removal.is_git && folders.iter().any(holds_home) {
             return Some("what git does not know in your home".to_owned());
         }
@@ -96,8 +108,10 @@ fn removals(suspects: &Suspects) -> Vec<RemovingCommand> {
         let first = command.words.first();
         // Wherever a remover stands among words that are run, and whatever it is called.
         if runs {
-            let starts = (1..command.words.len()).filter(|at| is_own(name_of(&command.words[*at].text)));
-            removals.extend(starts.filter_map(|start| removal(&command.words[start..])));
+            let is_elsewhere = first.is_some_and(|word| runs_elsewhere(name_of(&word.text)));
+            let counts = |words: &&[ShellWord]| !is_elsewhere || !changes_all(words);
+            let behind = (1..command.words.len()).map(|at| &command.words[at..]);
+            removals.extend(behind.filter(counts).filter_map(removal));
         }
         let may_be_remover = |word: &ShellWord| {
             let shapes = suspects.variables.spellings(word);
@@ -146,6 +160,11 @@ fn removals(suspects: &Suspects) -> Vec<RemovingCommand> {
         removals.push(RemovingCommand { words, ..RemovingCommand::default() });
     }
     removals
+}
+
+/// Programs that start others where the files are not those of this machine.
+fn runs_elsewhere(name: &str) -> bool {
+    matches!(name, "docker" | "docker-compose" | "podman" | "kubectl" | "vagrant" | "ssh")
 }
 
 /// What is removed in a text that something may run.
@@ -234,7 +253,13 @@ impl RemovalView<'_> {
         if word.pieces.iter().any(is_made) && has_dots(&word.text) {
             return true;
         }
-        self.suspects.variables.shapes(word).iter().any(|shape| self.is_critical_shape(shape, word, from))
+        let shapes = self.suspects.variables.shapes(word);
+        // The link itself may go: what lies behind it may not.
+        let led = shapes.iter().filter(|shape| shape.contains('/')).flat_map(|shape| {
+            through_links(shape, &self.suspects.found).into_iter().filter(|led| !is_link_itself(shape, led))
+        });
+        let led: Vec<String> = led.collect();
+        shapes.iter().chain(&led).any(|shape| self.is_critical_shape(shape, word, from))
     }
 
     fn is_critical_shape(&self, shape: &str, word: &ShellWord, from: &str) -> bool {
@@ -305,7 +330,7 @@ impl RemovalView<'_> {
             return false;
         }
         let path = joined("/", behind);
-        self.is_own && SYSTEMS_OWN.split_whitespace().any(|name| path[1..] == *name) || self.holds_a_place(&path)
+        SYSTEMS_OWN.split_whitespace().any(|name| path[1..] == *name) || self.holds_a_place(&path)
     }
 
     /// Whether the home or a folder that one works in lies there.
@@ -331,6 +356,11 @@ impl RemovalView<'_> {
         };
         top || places.any(fits)
     }
+}
+
+/// Whether a name ends with the link through which it would lead.
+fn is_link_itself(shape: &str, led: &str) -> bool {
+    led.ends_with('/') && !shape.ends_with('/')
 }
 
 fn is_made(piece: &Piece) -> bool {

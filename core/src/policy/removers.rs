@@ -47,7 +47,7 @@ pub(super) fn removed(words: &[ShellWord]) -> Option<Vec<&ShellWord>> {
         "tar" if has("--rem") => Some(names().collect()),
         "zip" if short('m') || has("--mo") => Some(names().collect()),
         "7z" | "7za" | "7zz" if has("-sdel") => Some(names().collect()),
-        "gio" if rest.first().is_some_and(|word| matches!(word.text.as_str(), "trash" | "remove")) => {
+        "gio" if rest.first().is_some_and(|word| matches!(word.text.as_str(), "trash" | "remove" | "move")) => {
             Some(names().skip(1).collect())
         }
         "rsync" if has("--del") || has("--rem") => Some(names().collect()),
@@ -65,9 +65,10 @@ pub(super) fn removed_by_tools(name: &str, rest: &[ShellWord]) -> Option<Vec<She
     let names = || rest.iter().filter_map(value).collect::<Vec<_>>();
     let removes = match name {
         "cargo" => says(&["clean"]),
-        "cmake" => says(&["remove_directory", "rm", "remove"]),
+        "cmake" => says(&["remove_directory", "rm", "remove", "rename"]),
         "rclone" => says(&["purge", "delete", "sync", "move", "rmdirs"]),
         "virtualenv" => says(&["--clear"]),
+        "pytest" | "py.test" => rest.iter().any(|word| word.text.starts_with("--basetemp")),
         "uv" => says(&["venv"]) && says(&["--clear", "-c"]),
         "fd" | "fdfind" => rest.iter().any(|word| is_own(name_of(&word.text))),
         _ => name.starts_with("python") && says(&["venv", "-mvenv"]) && says(&["--clear"]),

@@ -11,7 +11,7 @@ pub(super) fn searches_here(words: &[ShellWord], is_fed: bool) -> bool {
     let Some((first, rest)) = words.split_first() else { return false };
     // The letters of options without a value, and of those that say what is looked for.
     let (lone, pattern, rest) = match name_of(&first.text) {
-        "grep" | "egrep" | "fgrep" => ("rRnilLwxvchHoqsEFGPaIzZUbyT", "ef", rest),
+        "grep" | "egrep" | "fgrep" | "rgrep" => ("rRnilLwxvchHoqsEFGPaIzZUbyT", "ef", rest),
         "rg" if !is_fed => ("nNisSlcwxvFopquUzaLHIP0h.", "ef", rest),
         "ag" | "ack" if !is_fed => ("acHilLoQsSuUvwz0fhnrR", "", rest),
         "git" => {

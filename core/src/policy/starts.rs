@@ -160,6 +160,12 @@ pub(super) fn scripts_of(words: &[ShellWord]) -> Vec<String> {
             });
         }
     }
+    // What perl opens for its code to read is a command where its name begins or ends with a pipe.
+    if name.starts_with("perl") {
+        let piped =
+            rest.iter().map(|word| word.text.trim()).filter(|text| text.starts_with('|') || text.ends_with('|'));
+        scripts.extend(piped.map(|text| text.trim_matches('|').to_owned()));
+    }
     if matches!(name, "trap" | "alias") || name == "env" {
         let is_open = |word: &&ShellWord| !word.is_literal || word.text.contains(['*', '?', '[']);
         scripts.extend(rest.iter().filter(is_open).map(ShellWord::script));

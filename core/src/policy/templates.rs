@@ -51,8 +51,14 @@ pub(super) fn made_names(words: &[ShellWord], command: &Found, suspects: &Suspec
         "tar" | "gtar" | "bsdtar" => made.changes_any = has("", &["--transform", "--xform"]),
         "curl" => {
             let is_template = |value: &String| value.contains('#');
-            made.changes_any = values(rest, "o", &["--output"]).iter().any(is_template);
+            // What `--expand-x` makes of variables of its own nobody can tell.
+            let is_expanded = |word: &ShellWord| word.text.starts_with("--expand-");
+            made.changes_any = values(rest, "o", &["--output"]).iter().any(is_template) || rest.iter().any(is_expanded);
             made.reads_any = has("", &["--proto-default"]);
+            let outputs = rest.iter().flat_map(|word| word.text.split("%output{").skip(1));
+            let outputs =
+                outputs.filter_map(|behind| behind.split('}').next()).map(|name| name.trim_start_matches('>'));
+            made.names.extend(outputs.map(|name| (name.to_owned(), true)));
             let is_fed = command.joint == Joint::Pipe || !command.given.is_empty();
             if is_fed && has("K", &["--config"]) && command.given.is_empty() {
                 made.changes_any = true;

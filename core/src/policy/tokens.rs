@@ -97,14 +97,30 @@ fn split(text: &str, names: &mut Vec<String>) {
 
 fn split_plain(text: &str, names: &mut Vec<String>) {
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '+' | '%');
-    for token in text.split(|c| !is_name(c)).filter(|token| !token.is_empty()) {
-        names.push(token.to_owned());
-        names.extend(token.strip_prefix(['+', '%', '.']).filter(|rest| !rest.is_empty()).map(str::to_owned));
-        // Behind one option, or behind some that are run together.
-        let letters = token.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
-        let glued = letters.char_indices().skip(1).take(4).map(|(at, _)| &letters[at..]);
-        names.extend(glued.filter(|glued| glued.len() > 1).map(str::to_owned));
+    let (mut rest, mut mark) = (text, None);
+    while !rest.is_empty() {
+        let (token, behind) = rest.split_at(rest.find(|c| !is_name(c)).unwrap_or(rest.len()));
+        if !token.is_empty() {
+            take_token(token, mark, names);
+        }
+        let mut behind = behind.chars();
+        mark = behind.next();
+        rest = behind.as_str();
     }
+}
+
+/// The names in a part of a text, behind a mark that is none of a name.
+fn take_token(token: &str, mark: Option<char>, names: &mut Vec<String>) {
+    names.push(token.to_owned());
+    names.extend(token.strip_prefix(['+', '%', '.']).filter(|rest| !rest.is_empty()).map(str::to_owned));
+    // Behind one option, or behind some that are run together.
+    let letters = token.strip_prefix('-').filter(|rest| !rest.starts_with('-')).unwrap_or_default();
+    let glued = letters.char_indices().skip(1).take(4).map(|(at, _)| &letters[at..]);
+    names.extend(glued.filter(|glued| glued.len() > 1).map(str::to_owned));
+    // Behind what says to another program that a command follows: `|-x`, `%pipe%x`, `ExecStart=-x`.
+    let is_marked = mark.is_some_and(|mark| !mark.is_whitespace());
+    names.extend(Some(letters).filter(|letters| is_marked && !letters.is_empty()).map(str::to_owned));
+    names.extend(token.split('%').skip(1).filter(|part| !part.is_empty()).map(str::to_owned));
 }
 
 /// A text as a shell makes it where variables are empty and commands print nothing.

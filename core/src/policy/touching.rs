@@ -12,12 +12,13 @@ use super::candidates::names_in;
 use super::command::name_of;
 use super::erasing::interprets;
 use super::folders::{Folders, prints_git_folder};
-use super::handing::{marks, taker};
-use super::inert::is_inert;
+use super::handing::{inner, marks, taker};
+use super::inert::{is_inert, started};
 use super::leaving::is_lost;
 use super::linking::led_to;
 use super::messages::{is_data, is_message};
 use super::reading::{Descent, Reading, descent, descent_of, prints_names, reading};
+use super::saving::saved_as;
 use super::searching::searches_here;
 use super::shell::{ANY, Joint, ONE, Piece, STAR, ShellWord, Way};
 use super::skipping::PassedOver;
@@ -116,7 +117,7 @@ pub(super) struct Toucher<'a> {
     /// A word names a standard stream, which is a folder where its input is one.
     names_streams: bool,
     /// How far those go into folders that take words from what others print.
-    deepest: Descent,
+    pub(super) deepest: Descent,
     /// The words of all commands: what nobody knows in one may be a word of another.
     pub(super) parts: OnceCell<Vec<(usize, String)>>,
     /// The place of the command that is looked at, and whether it only prints its words.
@@ -149,7 +150,8 @@ impl Toucher<'_> {
             return;
         }
         // Words that are printed for another are folders that it goes into.
-        let handed = if command.is_nested && self.only_prints { self.deepest } else { Descent::No };
+        let prints_words = self.only_prints || says_words(&command.words);
+        let handed = if handed_on && prints_words { self.deepest } else { Descent::No };
         let descent = descent(&command.words).max(handed);
         let is_changed = flows && (command.is_nested || self.consumed == Reading::Perhaps);
         let may_change = kind == Reading::Perhaps || is_changed;
@@ -164,6 +166,11 @@ impl Toucher<'_> {
         // The rest of what a program makes of its words is looked for on the disk.
         for name in own_patterns(command, self.suspects).iter().filter(|name| is_literal(name)) {
             self.name(name, &touch);
+        }
+        if kind == Reading::Perhaps {
+            let saved = starts(&command.words).into_iter().flat_map(|at| saved_as(&command.words[at..], self.suspects));
+            let touch = Touch { may_change: true, ..Touch::default() };
+            saved.collect::<Vec<_>>().iter().for_each(|name| self.name(name, &touch));
         }
         // The folder it is in, where no other is named.
         let is_fed = command.joint == Joint::Pipe;
@@ -206,7 +213,7 @@ impl Toucher<'_> {
             if taker.is_patch && texts.clone().any(|text| has_escaped_names(text)) {
                 self.touched.insert(Touch { path: ANY.to_string(), may_change: true, ..touch.clone() });
             }
-            let touch = Touch { may_change: taker.does == Reading::Perhaps, ..touch.clone() };
+            let touch = Touch { may_change: taker.does == Reading::Perhaps, descent: self.deepest, ..touch.clone() };
             self.given_names(command, &touch);
         }
         if flows && kind == Reading::Nothing {
@@ -251,7 +258,27 @@ impl Toucher<'_> {
 
 fn deepest(suspects: &Suspects) -> Descent {
     let takes = |command: &&Found| command.words.iter().any(|word| word.pieces.contains(&Piece::Unknown));
-    suspects.found.iter().filter(takes).map(|command| descent(&command.words)).max().unwrap_or_default()
+    let by_words = suspects.found.iter().filter(takes).map(|command| descent(&command.words));
+    let by_lists = suspects.found.iter().filter_map(|command| {
+        let taker = taker(&command.words).filter(|taker| !taker.is_patch)?;
+        Some(match name_of(&started(&command.words).first()?.text) {
+            "xargs" | "parallel" => inner(&started(&command.words)[1..]).map_or(Descent::No, descent),
+            "ed" | "ex" | "cpio" => Descent::No,
+            _ if taker.does == Reading::Nothing => Descent::No,
+            _ => descent(&command.words),
+        })
+    });
+    by_words.chain(by_lists).max().unwrap_or_default()
+}
+
+/// Whether a command prints its words, as they are or as the files that they name.
+fn says_words(words: &[ShellWord]) -> bool {
+    let Some((first, rest)) = started(words).split_first() else { return false };
+    match name_of(&first.text) {
+        "realpath" | "readlink" | "date" => true,
+        "ls" => rest.iter().any(|word| word.is_flag() && word.text.contains('d')),
+        _ => false,
+    }
 }
 
 /// The patterns of file names in what a line may touch, for whoever can look at a disk.

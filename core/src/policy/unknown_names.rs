@@ -48,6 +48,9 @@ impl Toucher<'_> {
             if made.searches_here {
                 self.name(".", &Touch { descent: Descent::All, ..Touch::default() });
             }
+            for name in sourced(&command.words[start..], self.suspects) {
+                self.name(&name, &Touch::default());
+            }
             if meaning.reads_any || meaning.changes_any || made.reads_any || made.changes_any {
                 let may_change = meaning.changes_any || made.changes_any;
                 self.touched.insert(Touch { path: ANY.to_string(), may_change, ..Touch::default() });
@@ -62,14 +65,22 @@ impl Toucher<'_> {
             return;
         }
         let may_change = handing.taken == Reading::Perhaps;
-        let touch = Touch { may_change, ..Touch::default() };
+        let touch = Touch { may_change, descent: self.deepest, ..Touch::default() };
         let mut is_unknown = handing.is_unknown;
-        // Folders that a command says for certain: where git keeps what is its own, where one is.
-        let prints =
-            |command: &&Found| matches!(started(&command.words).first(), Some(word) if name_of(&word.text) == "git");
-        for name in self.suspects.found.iter().filter(prints).flat_map(|command| names_printed(command, self.suspects))
-        {
+        // Names that a command says for certain: where git keeps what is its own, a text, a part of a word. Outside of
+        // quotes they are patterns.
+        let prints = |command: &&Found| {
+            let is_git = started(&command.words).first().is_some_and(|word| name_of(&word.text) == "git");
+            let is_kept = command.redirects.iter().any(|redirect| redirect.way == Way::Out);
+            is_git || says_names(&command.words) && (command.is_nested || self.consumed != Reading::Nothing) && !is_kept
+        };
+        let printing: Vec<&Found> = self.suspects.found.iter().filter(prints).collect();
+        for name in printing.into_iter().flat_map(|command| names_printed(command, self.suspects)).take(MOST) {
             self.name(&name, &touch);
+            let pattern = as_pattern(&name);
+            if pattern != name {
+                self.name(&pattern, &touch);
+            }
         }
         for list in &handing.lists {
             let names = list.words.iter().flat_map(|word| list_names(word, self.suspects));
@@ -89,8 +100,10 @@ impl Toucher<'_> {
                 let listed = self.call.listed(&path).map(<[String]>::to_vec);
                 is_read |= listed.is_some();
                 let lines = listed.unwrap_or_default();
-                is_unknown |= list.is_patch && lines.iter().any(|line| is_escaped(line));
-                let is_name = |line: &&String| !list.is_patch || is_header(line);
+                is_unknown |=
+                    list.is_patch && lines.iter().any(|line| is_escaped(line.trim_start()) || is_encoded(line));
+                // patch takes away the blanks before an indented one.
+                let is_name = |line: &&String| !list.is_patch || is_header(line.trim_start());
                 lines.iter().filter(is_name).for_each(|line| self.tokens(line, &touch));
                 self.lists.insert(path);
             }
@@ -111,7 +124,7 @@ impl Toucher<'_> {
 
     /// All that is a word of its own in a text that something takes for names.
     pub(super) fn tokens(&mut self, text: &str, touch: &Touch) {
-        let touch = Touch { is_word: false, descent: Descent::No, ..touch.clone() };
+        let touch = Touch { is_word: false, ..touch.clone() };
         // What printf and echo make a blank of parts names, and is no letter of one.
         let parted = with_blanks(text);
         let is_end = |c: char| c.is_whitespace() || matches!(c, '\\' | '\0' | '\'' | '"');
@@ -232,14 +245,35 @@ fn parts_of_names(suspects: &Suspects) -> Vec<(usize, String)> {
         for text in words.chain(command.given.iter().cloned()) {
             let is_name = |text: &&str| !text.starts_with('-') && text.len() < 200 && !text.contains([ANY, '$']);
             for word in text.split_whitespace().filter(is_name) {
-                // `basename` leaves a part of a path.
+                // A part of a path is left of it.
                 parts.extend(
                     word.split('/').chain([word]).filter(|part| !part.is_empty()).map(|part| (at, part.to_owned())),
                 );
             }
         }
+        let printed = Some(command).filter(|command| command.is_nested && says_names(&command.words));
+        parts.extend(printed.into_iter().flat_map(|command| names_printed(command, suspects)).map(|name| (at, name)));
     }
     parts.into_iter().rev().collect()
+}
+
+/// What `source` finds in the folders that the line gives to PATH.
+fn sourced(words: &[ShellWord], suspects: &Suspects) -> Vec<String> {
+    let [first, file, ..] = words else { return vec![] };
+    if !matches!(first.text.as_str(), "." | "source") {
+        return vec![];
+    }
+    let names: Vec<String> =
+        suspects.variables.spellings(file).into_iter().filter(|name| !name.contains('/')).collect();
+    let paths = suspects.variables.values.get("PATH").into_iter().flatten();
+    let folders = paths.flat_map(|path| path.split(':')).filter(|folder| !folder.is_empty());
+    folders.flat_map(|folder| names.iter().map(move |name| format!("{folder}/{name}"))).collect()
+}
+
+/// Whether a command prints texts that stand in the line, or parts of them.
+fn says_names(words: &[ShellWord]) -> bool {
+    let name = started(words).first().map_or("", |word| name_of(&word.text));
+    matches!(name, "basename" | "date" | "cat" | "head" | "tail" | "sort" | "uniq" | "grep" | "tac" | "nl" | "tee")
 }
 
 /// Whether a patch names a file in quotes, in which numbers may stand for letters.
@@ -255,6 +289,12 @@ pub(super) fn has_octal_name(text: &str) -> bool {
 
 fn is_escaped(line: &str) -> bool {
     is_header(line) && line.contains('"') && line.contains('\\')
+}
+
+/// Whether a line of a mail says that its text is written in another way.
+fn is_encoded(line: &str) -> bool {
+    let line = line.to_ascii_lowercase();
+    line.starts_with("content-transfer-encoding:") && (line.contains("base64") || line.contains("quoted"))
 }
 
 /// Whether a line of a patch says which file is changed.

@@ -38,6 +38,7 @@ impl Variables {
     /// All that a word of a command may become. What a variable outside of quotes holds may be a pattern of file names.
     pub(crate) fn shapes(&self, word: &ShellWord) -> Vec<String> {
         let mut shapes = self.values_of(word);
+        shapes.extend(shapes.iter().flat_map(|shape| self.in_places(shape)).collect::<Vec<_>>());
         if !fills_outside_quotes(&word.raw) {
             return shapes;
         }
@@ -49,6 +50,19 @@ impl Variables {
             shapes.dedup();
         }
         shapes
+    }
+
+    /// What begins with `~`, `~+` or `~-` in the folders that the line itself gives these names.
+    fn in_places(&self, shape: &str) -> Vec<String> {
+        let (place, below) = shape.split_at(shape.find('/').unwrap_or(shape.len()));
+        let name = match place {
+            "~" => "HOME",
+            "~+" => "PWD",
+            "~-" => "OLDPWD",
+            _ => return vec![],
+        };
+        let folders = self.values.get(name).into_iter().flatten();
+        folders.map(|folder| format!("{folder}{below}")).filter(|made| made != shape).collect()
     }
 
     /// All that a value may become, which is not taken for a pattern.

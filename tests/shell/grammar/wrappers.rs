@@ -20,7 +20,7 @@ const fn wrapper(
     Wrapper { name, alone, valued, operands }
 }
 
-const WRAPPERS: [Wrapper; 29] = [
+const WRAPPERS: [Wrapper; 31] = [
     wrapper("flock", &["-n", "-x", "-o", "-F", "--verbose"], &[("-w", "5"), ("-E", "3"), ("--timeout", "5")], "l"),
     wrapper("ssh", &["-q", "-T", "-A", "-4"], &[("-p", "22"), ("-l", "me"), ("-o", "A=b"), ("-i", "key")], "host"),
     wrapper("sudo", &["-n", "-E", "-H"], &[("-u", "root"), ("-g", "root"), ("-p", "x")], ""),
@@ -46,6 +46,8 @@ const WRAPPERS: [Wrapper; 29] = [
     wrapper("taskset", &[], &[], "-c 0"),
     wrapper("chrt", &[], &[], "-o 0"),
     wrapper("prlimit", &[], &[("--nofile", "64"), ("-n", "64")], ""),
+    wrapper("setarch", &["-v"], &[], "-R"),
+    wrapper("ssh-agent", &[], &[], ""),
     wrapper("setpriv", &["--no-new-privs"], &[("--bounding-set", "+all")], ""),
     wrapper("chroot", &[], &[("--userspec", "0")], "/ env -C $PWD"),
     wrapper("unshare", &["-m", "-u"], &[], ""),

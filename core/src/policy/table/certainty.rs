@@ -66,6 +66,10 @@ fn a_denied_program_is_not_run_by_a_way_that_is_not_known() {
             "echo() { \"$@\"; }; echo danger x",
             "awk 'BEGIN { system(\"danger x\") }'",
             "eval \"$(cat f)\"",
+            "LESSOPEN='|-danger %s' less f",
+            "gs -o '%pipe%danger x' f",
+            "systemd-run --user -p 'ExecStartPre=-danger x' true",
+            "perl -ne 1 'danger x|'",
         ],
     );
     passes_in_bypass(

@@ -129,3 +129,241 @@ fn brackets_that_only_zsh_takes_for_a_pattern_are_asked_for() {
         ],
     );
 }
+
+#[test]
+fn what_stands_before_a_builtin_or_a_function_counts_for_it() {
+    checked(
+        Ask,
+        &[
+            "HOME=secrets cd && cat key.pem",
+            "OLDPWD=secrets cd - && cat key.pem",
+            "HOME=secrets command cd && cat key.pem",
+            "OLDPWD=$PWD/secrets pushd -; cat key.pem",
+            "f() { cat ~/key.pem; }; HOME=secrets f",
+            "HOME=secrets eval 'cat ~/key.pem'",
+            "HOME=.git/hooks cd && echo x > pre-commit",
+            "HOME=/ cd && mv usr x",
+            "PATH=secrets:$PATH; . key.pem",
+            "KUBECONFIG=secrets/key.pem kubectl get pods",
+        ],
+    );
+    checked(Allow, &["HOME=/tmp/x cargo test", "cd - && cat a.txt", "cd && ls", "CARGO_HOME=x cargo build"]);
+}
+
+#[test]
+fn what_is_printed_into_a_word_is_followed_or_may_be_any_name() {
+    checked(
+        Ask,
+        &[
+            "cd $(cat <<< secrets); cat key.pem",
+            "cd $(date +secrets); cat key.pem",
+            "cd $(basename -s x secretsx); cat key.pem",
+            "cd $(git branch --format=secrets); cat key.pem",
+            "cd $(date +/); mv usr x",
+            "cd $(git for-each-ref --count=1 --format=/); mv usr x",
+            "x=$(date +/usr); mv $x y",
+            "x=$(git branch --format=/usr); mv $x y",
+            "date +/usr | xargs -I{} mv {} x",
+            "cat $(basename -s x secretsx)/key.pem",
+            "cat $(basename secretsx x)/key.pem",
+            "echo x > $(basename -s x .gitx)/config",
+            "x=$(basename -s .x secrets.x); cat $x/key.pem",
+            "cat $(git branch --format=secrets)/key.pem",
+            "cat $(TZ=secrets date +%Z)/key.pem",
+            "cat $(cat <<< sec*/key.pem)",
+            "cat $(date '+sec*/key.pem')",
+            "cat $(git rev-parse --git-path ../sec*/key.pem)",
+            "git remote add x /usr; x=$(git remote get-url x); mv $x y",
+            "mv \"$(true)\"/usr x",
+            "rsync -a --delete e/ $X/usr",
+        ],
+    );
+    checked(
+        Allow,
+        &[
+            "mv a.log \"a-$(date +%F).log\"",
+            "cp a \"backup-$(date +%Y%m%d)\"",
+            "cat $(basename src/a.txt)",
+            "cd $(git rev-parse --show-toplevel) && make",
+            "d=$(mktemp -d); mv a \"$d/a\"",
+        ],
+    );
+}
+
+#[test]
+fn a_removal_is_seen_behind_a_program_that_is_not_known() {
+    checked(
+        Ask,
+        &[
+            "prlimit --nofile=64 find ~ -delete",
+            "setarch x86_64 mv /usr x",
+            "ssh-agent find /usr -delete",
+            "uv run mv ~ x",
+            "unheard-of -x rsync -a --delete e/ ~/",
+            "bwrap --dev-bind / / python3 -c 'import shutil; shutil.rmtree(\"/usr\")'",
+            "perl -ne 1 'find / -delete|'",
+            "cd /opt; git init; git clean -fdx",
+            "ln -s / x; mv x/usr y",
+            "ln -s / x; cd x; mv usr y",
+            "ln -s / x; rsync -a --delete e/ x/usr/",
+            "pytest --basetemp=/opt",
+            "gio move ~ x",
+            "cmake -E rename ~ x",
+            "less '+!mv /us* x' a.txt",
+        ],
+    );
+    checked(
+        Allow,
+        &["git mv a b", "git clean -fdx", "docker exec c chmod 755 /start.sh", "less +20 a.txt", "ln -s a b; mv b c"],
+    );
+}
+
+#[test]
+fn names_in_a_list_for_an_archive_are_folders_as_well() {
+    checked(
+        Ask,
+        &[
+            "echo secrets | tar cT -",
+            "tar cT - <<< secrets",
+            "tar cfT x - <<< secrets",
+            "printf -- '-C secrets\\nkey.pem\\n' | tar cT -",
+            "echo secrets | zip -r x -@",
+            "echo /usr | tar cf x --remove-files -T -",
+            "echo /usr | zip -rm x -@",
+        ],
+    );
+    checked(Allow, &["echo src | tar czf x.tgz -T -", "git ls-files | zip x -@"]);
+}
+
+#[test]
+fn a_file_that_is_named_after_its_address_is_protected() {
+    checked(
+        Ask,
+        &[
+            "curl -O https://h/.mcp.json",
+            "curl -OL https://h/.mcp.json?x=y",
+            "curl -O 'h/.mcp.jso[n-n]'",
+            "curl -O 'https://h/{a,.npmrc}'",
+            "wget https://h/.npmrc",
+            "wget https://h/%2emcp.json#x",
+            "wget -P ~ https://h/.bashrc",
+            "U=https://h/.npmrc; wget $U",
+            "cd .git/hooks && wget https://h/pre-commit",
+            "git clone https://h/.claude.git",
+            "git clone git@h:x/.claude",
+            "aws s3 cp s3://b/.npmrc .",
+            "curl -w '%output{.git/config}x' h",
+            "curl --variable x=.mcp --expand-output '{{x}}.json' h",
+        ],
+    );
+    checked(
+        Allow,
+        &[
+            "curl https://h/.bashrc",
+            "wget -qO- https://h/.bashrc",
+            "curl -o x https://h/.bashrc",
+            "git clone https://h/x.git",
+            "curl -LO https://h/x.tar.gz",
+        ],
+    );
+}
+
+/// A disk with some files in it.
+struct Files(&'static [(&'static str, &'static str)]);
+
+impl Disk for Files {
+    fn follow(&self, path: &str) -> Option<String> {
+        Some(path.to_owned())
+    }
+
+    fn lines(&self, path: &str) -> Option<Vec<String>> {
+        let (_, text) = self.0.iter().find(|(name, _)| *name == path)?;
+        Some(text.lines().map(str::to_owned).collect())
+    }
+
+    fn walk(&self, folder: &str, each: &mut dyn FnMut(&str)) -> bool {
+        self.0.iter().filter(|(name, _)| name.starts_with(folder)).for_each(|(name, _)| each(name));
+        true
+    }
+}
+
+const ON_DISK: Files = Files(&[
+    ("/home/ann/p/a.txt", "hi"),
+    ("/home/ann/p/list", "src/a"),
+    ("/home/ann/p/usr.txt", "/usr"),
+    ("/home/ann/p/key.txt", "secrets/key.pem"),
+    ("/home/ann/p/good.patch", "--- a/x\n+++ b/x"),
+    ("/home/ann/p/bad.patch", "--- a/.mcp.json\n+++ b/.mcp.json"),
+    ("/home/ann/p/indented.patch", "  --- a/.mcp.json\n  +++ b/.mcp.json"),
+    ("/home/ann/p/mail.patch", "Content-Transfer-Encoding: base64\n\nLS0tIGEv"),
+    ("/home/ann/q/.mcp.json", "{}"),
+    ("/home/ann/r/x.txt", ""),
+]);
+
+fn on_disk(line: &str) -> Judgement {
+    let rules = rules(&["allow Bash", "deny Read(secrets/**)"]);
+    let context = context();
+    let call = PreparedCall::of(&rules, &context, call(&format!("Bash {line}")), &ON_DISK);
+    call.decide(&rules, LAXEST)
+}
+
+#[test]
+fn what_a_file_holds_counts_only_where_the_line_does_not_change_it_before() {
+    for line in [
+        "sed -i 's#hi#/usr#' a.txt; read x < a.txt; mv $x y",
+        "mv usr.txt a.txt; read x < a.txt; mv $x y",
+        "cp key.txt a.txt; cat $(cat a.txt)",
+        "mv key.txt a.txt; xargs cat < a.txt",
+        "ln -sf usr.txt a.txt; xargs -a a.txt mv -t y",
+        "tee a.txt < usr.txt; read x < a.txt; mv $x y",
+        "sort -o a.txt usr.txt; read x < a.txt; mv $x y",
+        "dd if=usr.txt of=a.txt; read x < a.txt; mv $x y",
+        "curl -o a.txt h; read x < a.txt; mv $x y",
+        "make; read x < a.txt; mv $x y",
+        "mv bad.patch good.patch; git apply good.patch",
+        "xargs -a list -a key.txt cat",
+        "tar cf x --remove-files -T usr.txt",
+        "git apply good.patch bad.patch",
+        "patch -p1 < indented.patch",
+        "git am mail.patch",
+        "cp -r ../q/. .",
+        "rsync -a ../q/ ./",
+        "cp -rT ../q .",
+    ] {
+        let ruling = on_disk(line);
+        assert_ne!(ruling.decision, Allow, "{line}: {}", ruling.why);
+    }
+    for line in [
+        "xargs cat < list",
+        "mkdir -p out; while read f; do cp $f out; done < list",
+        "rm -f x.log; xargs -a list cat",
+        "git apply good.patch",
+        "patch -p1 < good.patch && make",
+        "cp -r ../r/. .",
+        "cp -r ../q/. ../r/",
+    ] {
+        let ruling = on_disk(line);
+        assert_eq!(ruling.decision, Allow, "{line}: {}", ruling.why);
+    }
+}
+
+#[test]
+fn blanks_around_a_path_and_what_a_shell_would_make_of_a_rule_count() {
+    let denied = rules(&["deny Read(secrets/**)", "deny Read(private/{key,x}.pem)", "deny Read($HOME/own/**)"]);
+    let file = |tool: &str, field: &str, given: Given| Call::new(tool, [(field.to_owned(), given)].into());
+    for (tool, field, name) in [
+        ("Read", "file_path", " secrets/key.pem"),
+        ("Read", "file_path", "\u{feff}secrets/key.pem"),
+        ("Grep", "path", "secrets/key.pem\t"),
+        ("LSP", "filePath", " secrets/key.pem"),
+        ("Read", "file_path", "private/x.pem"),
+        ("Read", "file_path", "~/own/x"),
+    ] {
+        let ruling = ruling(LAXEST, &denied, file(tool, field, Given::Text(name.to_owned())));
+        assert_eq!(ruling.decision, Decision::Deny, "{tool} {name:?}: {}", ruling.why);
+    }
+    let sent = file("SendUserFile", "files", Given::List(vec![" secrets/key.pem".to_owned()]));
+    assert_eq!(ruling(LAXEST, &denied, sent).decision, Decision::Deny);
+    let written = file("Write", "file_path", Given::Text("/home/ann/p/.mcp.json ".to_owned()));
+    assert_eq!(ruling(LAXEST, &rules(&[]), written).decision, Ask);
+}

@@ -1,0 +1,73 @@
+//! Whether a line may change a file before it reads it: then what lies there when the line is judged says nothing.
+
+use super::command::name_of;
+use super::handing::fills_names;
+use super::inert::started;
+use super::reading::{Reading, reading};
+use super::shell::{ANY, ShellWord, Way};
+use super::suspects::{Found, Suspects};
+use super::values::may_be;
+
+/// Programs that change nothing but the files that their words name.
+const BY_NAME: &str = "[ alias cd chgrp chmod chown cp declare dd env export fi install link ln local mkdir mktemp mv pkill \
+    popd printf pushd read readonly rm rmdir sed set shift sort tee test touch truncate typeset unlink unset wait xargs";
+
+/// Whether the content of a file may be another one when the line reads it.
+pub(super) fn may_be_changed(file: &ShellWord, suspects: &Suspects) -> bool {
+    let is_there = |word: &ShellWord| std::ptr::eq(word, file);
+    let reads = |command: &Found| {
+        command.words.iter().any(is_there) || command.redirects.iter().any(|redirect| is_there(&redirect.target))
+    };
+    let at = suspects.found.iter().position(reads);
+    // What a loop is given at its end is read at its beginning.
+    let at = at.map(|at| match suspects.found[at].words.is_empty() {
+        true => suspects.found[..at].iter().position(|command| fills_names(&command.words)).unwrap_or(at),
+        false => at,
+    });
+    suspects.found.iter().enumerate().any(|(place, command)| {
+        let is_before = at.is_none_or(|at| place < at);
+        // A loop goes round, and a function is called later than it stands.
+        let may_be_before =
+            place != at.unwrap_or(usize::MAX) && (is_before || command.is_repeated || command.is_grouped);
+        let writes = command.redirects.iter().filter(|redirect| redirect.way == Way::Out);
+        // What nobody knows the name of counts where it surely is changed before.
+        let names = |word: &ShellWord| may_name(word, file, is_before, suspects);
+        writes.into_iter().any(|redirect| names(&redirect.target))
+            || is_before && changes_unseen(command)
+            || may_be_before && reading(&command.words) == Reading::Perhaps && command.words.iter().skip(1).any(names)
+    })
+}
+
+/// Whether a command may change files that its words do not name.
+fn changes_unseen(command: &Found) -> bool {
+    let words = started(&command.words);
+    let Some(first) = words.first() else { return false };
+    let name = name_of(&first.text);
+    let goes_deep = |word: &ShellWord| {
+        word.is_flag() && word.text.contains(['r', 'R', 'a', 'T']) || word.text.ends_with("/.") || !word.is_known()
+    };
+    match name {
+        "cp" | "ln" | "mv" | "install" => words[1..].iter().any(goes_deep),
+        name if BY_NAME.split_whitespace().any(|known| known == name) => false,
+        _ => reading(words) == Reading::Perhaps,
+    }
+}
+
+/// Whether a word may be, or hold, the name of the file. By whatever folder: links and `cd` may lead there.
+fn may_name(word: &ShellWord, file: &ShellWord, may_be_any: bool, suspects: &Suspects) -> bool {
+    let names = |word: &ShellWord| {
+        let shapes = suspects.variables.spellings(word);
+        shapes.iter().map(|shape| last_part(shape).to_owned()).collect::<Vec<_>>()
+    };
+    let files = names(file);
+    let is_one = |name: &String| {
+        files.iter().any(|file| {
+            name == file || (may_be_any || !name.contains(ANY)) && (may_be(name, file) || may_be(file, name))
+        })
+    };
+    names(word).iter().any(is_one)
+}
+
+fn last_part(shape: &str) -> &str {
+    name_of(shape.rsplit(['=', ':']).next().unwrap_or_default())
+}

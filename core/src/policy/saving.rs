@@ -1,0 +1,53 @@
+//! Files that a program names after the address it loads: `wget https://h/.npmrc`, `git clone h:x/.claude`.
+
+use super::candidates::{as_pattern, names_in, percent_decoded};
+use super::command::name_of;
+use super::git_files::subcommand;
+use super::inert::started;
+use super::options;
+use super::shell::{ONE, ShellWord};
+use super::suspects::Suspects;
+
+/// More folders than this are not tried.
+const MOST_FOLDERS: usize = 16;
+
+/// The names that a command may give to what it loads, as shapes: in the folder it is in, and in each that it names.
+pub(super) fn saved_as(words: &[ShellWord], suspects: &Suspects) -> Vec<String> {
+    let Some((first, rest)) = started(words).split_first() else { return vec![] };
+    let texts = || rest.iter().map(|word| word.text.as_str());
+    let name = name_of(&first.text);
+    let takes_names = match name {
+        "curl" => options::has(texts(), "OJ", &["--remote-name", "--remote-header-name"]),
+        "wget" | "wget2" => !options::has(texts(), "O", &["--output-document"]),
+        "git" => matches!(subcommand(rest), Some(("clone" | "submodule" | "subtree", _))),
+        _ => true,
+    };
+    if !takes_names {
+        return vec![];
+    }
+    // These take an address without a scheme as well.
+    let loads = matches!(name, "curl" | "wget" | "wget2" | "git" | "gh" | "hg" | "svn" | "aria2c" | "axel" | "http");
+    let shapes: Vec<String> = rest.iter().flat_map(|word| suspects.variables.spellings(word)).collect();
+    let is_address = |shape: &&String| shape.contains("://") || loads && !shape.starts_with('-');
+    let saved: Vec<String> = shapes.iter().filter(is_address).flat_map(|address| last_parts(address)).collect();
+    let folders = shapes.iter().filter(|shape| !shape.contains("://")).flat_map(|shape| names_in(shape));
+    let folders: Vec<String> =
+        folders.filter(|folder| !folder.is_empty() && !folder.starts_with('-')).take(MOST_FOLDERS).collect();
+    let below = folders.iter().flat_map(|folder| saved.iter().map(move |name| format!("{folder}/{name}")));
+    saved.iter().cloned().chain(below).collect()
+}
+
+/// The last part of the path in an address, with what programs make of letters and lists in it.
+fn last_parts(address: &str) -> Vec<String> {
+    let path = address.split(['?', '#', ONE]).next().unwrap_or_default().trim_end_matches('/');
+    let (made, _) = ShellWord::plain(path).unbraced();
+    let mut names = vec![];
+    for path in made {
+        let last = path.rsplit(['/', ':']).next().unwrap_or_default();
+        let last = as_pattern(&percent_decoded(last));
+        names.extend(last.strip_suffix(".git").filter(|name| !name.is_empty()).map(str::to_owned));
+        names.push(last);
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}

@@ -109,6 +109,7 @@ impl World {
         note("initialize", start);
 
         let start = Instant::now();
+        // One agent waits for its Claude Code in `session/new`, the other in the first prompt: a person waits for both.
         let begun = start;
         let cwd = self.folder.path().join("project");
         let created = agent.request("session/new", &json!({"cwd": cwd, "mcpServers": []}))?;

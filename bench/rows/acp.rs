@@ -109,6 +109,8 @@ impl World {
         note("initialize", start);
 
         let start = Instant::now();
+        // One agent waits for its Claude Code in `session/new`, the other in the first prompt: a person waits for both.
+        let begun = start;
         let cwd = self.folder.path().join("project");
         let created = agent.request("session/new", &json!({"cwd": cwd, "mcpServers": []}))?;
         let session = result(&mut agent, created)?["sessionId"].clone();
@@ -120,6 +122,7 @@ impl World {
         let is_word = |frame: &Value| frame["params"]["update"]["sessionUpdate"] == "agent_message_chunk";
         until(&mut agent, is_word)?;
         note("prompt to first update", start);
+        note("new session to first update", begun);
         result(&mut agent, prompt)?;
         table.note("memory of the agent", "MB", contender, resident(agent.pid()).unwrap_or(f64::NAN));
         Ok(())

@@ -5,11 +5,29 @@ use super::editor::Editor;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use crate::support::home::Home;
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn touches() -> Model {
     let touch = json!({"command": "touch made.txt", "description": "Make it"});
     Model::start(vec![Rule::on_text("go").call("Bash", touch).once(), Rule::on_any_result().say("done: $RESULT")])
+}
+
+/// An editor that shows a request for permission: its prompt waits.
+struct Asked {
+    editor: Editor,
+    session: String,
+    prompt: u64,
+    request: Value,
+}
+
+impl Asked {
+    fn in_new_session(home: &Home, model: &Model) -> Self {
+        let editor = Editor::start(home, &Agent::ours(model), &json!({}));
+        let session = editor.new_session(home);
+        let prompt = editor.prompt(&session, "go");
+        let request = editor.permission();
+        Self { editor, session, prompt, request }
+    }
 }
 
 #[test]
@@ -33,10 +51,7 @@ fn an_event_into_an_idle_session_begins_a_turn_and_is_shown_with_its_sender() {
 fn an_event_into_a_busy_session_is_folded_into_the_turn_and_shown() {
     let home = Home::new();
     let (gate, model) = (home.serve(), touches());
-    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
-    let session = editor.new_session(&home);
-    let prompt = editor.prompt(&session, "go");
-    let request = editor.permission();
+    let Asked { editor, session, prompt, request } = Asked::in_new_session(&home, &model);
     let event = gate.send_event("main is red");
     gate.wait_for_event(&event, "delivered");
     editor.choose(&request, "allow_once");
@@ -51,10 +66,7 @@ fn an_event_into_a_busy_session_is_folded_into_the_turn_and_shown() {
 fn a_prompt_answered_at_the_gate_is_withdrawn_in_the_editor_whose_late_answer_is_ignored() {
     let home = Home::new();
     let (gate, model) = (home.serve(), touches());
-    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
-    let session = editor.new_session(&home);
-    let prompt = editor.prompt(&session, "go");
-    let request = editor.permission();
+    let Asked { editor, session, prompt, request } = Asked::in_new_session(&home, &model);
     gate.allow(&gate.only_ask());
     editor.withdrawn(&request);
     editor.choose(&request, "reject_once");
@@ -67,10 +79,8 @@ fn a_prompt_answered_at_the_gate_is_withdrawn_in_the_editor_whose_late_answer_is
 fn a_prompt_answered_in_the_editor_is_settled_at_the_gate() {
     let home = Home::new();
     let (gate, model) = (home.serve(), touches());
-    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
-    let session = editor.new_session(&home);
-    let prompt = editor.prompt(&session, "go");
-    let (request, ask) = (editor.permission(), gate.only_ask());
+    let Asked { editor, prompt, request, .. } = Asked::in_new_session(&home, &model);
+    let ask = gate.only_ask();
     editor.choose(&request, "reject_once");
     assert_eq!(editor.stop_reason(prompt), "end_turn");
     gate.ask_when(&ask, |ask| ask["state"] != "open");
@@ -81,10 +91,7 @@ fn a_prompt_answered_in_the_editor_is_settled_at_the_gate() {
 fn a_prompt_sent_during_a_turn_waits_for_it_and_gets_an_answer_of_its_own() {
     let home = Home::new();
     let model = touches();
-    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
-    let session = editor.new_session(&home);
-    let first = editor.prompt(&session, "go");
-    let request = editor.permission();
+    let Asked { editor, session, prompt: first, request } = Asked::in_new_session(&home, &model);
     let second = editor.prompt(&session, "and then this");
     editor.choose(&request, "allow_once");
     assert_eq!((editor.stop_reason(first), editor.stop_reason(second)), ("end_turn".to_owned(), "end_turn".to_owned()));
@@ -96,10 +103,7 @@ fn a_prompt_sent_during_a_turn_waits_for_it_and_gets_an_answer_of_its_own() {
 fn a_prompt_outlives_a_gate_that_is_killed() {
     let home = Home::without_auto_start();
     let (mut gate, model) = (home.serve(), touches());
-    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
-    let session = editor.new_session(&home);
-    let prompt = editor.prompt(&session, "go");
-    let request = editor.permission();
+    let Asked { editor, prompt, request, .. } = Asked::in_new_session(&home, &model);
     gate.only_ask();
     gate = home.restart(&gate);
     home.attached(1);

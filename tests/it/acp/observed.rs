@@ -126,7 +126,7 @@ impl Observed {
 
     /// One tool call, from its first update to its last.
     fn call(&mut self, step: &str, place: usize, updates: &[&Value]) {
-        // The first of them says neither where the schema's default holds.
+        // A first update without the field means the default of the schema.
         let texts = |field: &str, default: &'static str| {
             let said = updates.iter().filter_map(|update| update[field].as_str());
             let first = updates[0][field].is_null().then_some(default);

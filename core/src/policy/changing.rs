@@ -1,16 +1,18 @@
 //! Whether a line may change a file before it reads it: then what lies there when the line is judged says nothing.
 
+use super::candidates::names_in;
 use super::command::name_of;
 use super::handing::fills_names;
 use super::inert::started;
 use super::reading::{Reading, reading};
+use super::sed;
 use super::shell::{ANY, ShellWord, Way};
 use super::suspects::{Found, Suspects};
 use super::values::may_be;
 
 /// Programs that change nothing but the files that their words name.
-const BY_NAME: &str = "[ alias cd chgrp chmod chown cp declare dd env export fi install link ln local mkdir mktemp mv pkill \
-    popd printf pushd read readonly rm rmdir sed set shift sort tee test touch truncate typeset unlink unset wait xargs";
+const BY_NAME: &str = "[ alias cd chgrp chmod chown cp declare dd export fi install link ln local mkdir mktemp mv pkill \
+    popd printf pushd read readonly rm rmdir set shift sort tee test touch truncate typeset unlink unset wait";
 
 /// Whether the content of a file may be another one when the line reads it.
 pub(super) fn may_be_changed(file: &ShellWord, suspects: &Suspects) -> bool {
@@ -48,6 +50,9 @@ fn changes_unseen(command: &Found) -> bool {
     };
     match name {
         "cp" | "ln" | "mv" | "install" => words[1..].iter().any(goes_deep),
+        // What they say in their own language may write any file.
+        "sed" => !sed::edits_only(&words[1..]),
+        "source" | "." => true,
         name if BY_NAME.split_whitespace().any(|known| known == name) => false,
         _ => reading(words) == Reading::Perhaps,
     }
@@ -57,17 +62,16 @@ fn changes_unseen(command: &Found) -> bool {
 fn may_name(word: &ShellWord, file: &ShellWord, may_be_any: bool, suspects: &Suspects) -> bool {
     let names = |word: &ShellWord| {
         let shapes = suspects.variables.spellings(word);
-        shapes.iter().map(|shape| last_part(shape).to_owned()).collect::<Vec<_>>()
+        shapes.iter().flat_map(|shape| shape.split_whitespace()).flat_map(names_in).collect::<Vec<_>>()
     };
-    let files = names(file);
+    // A folder on the way to it may be another one, too.
+    let is_part = |part: &&str| !matches!(*part, "" | "." | "..");
+    let files: Vec<String> =
+        names(file).iter().flat_map(|name| name.split('/').filter(is_part)).map(str::to_owned).collect();
     let is_one = |name: &String| {
         files.iter().any(|file| {
             name == file || (may_be_any || !name.contains(ANY)) && (may_be(name, file) || may_be(file, name))
         })
     };
-    names(word).iter().any(is_one)
-}
-
-fn last_part(shape: &str) -> &str {
-    name_of(shape.rsplit(['=', ':']).next().unwrap_or_default())
+    names(word).iter().map(|name| name_of(name.trim_end_matches('/')).to_owned()).any(|name| is_one(&name))
 }

@@ -51,8 +51,10 @@ pub(super) fn printed(command: &Found) -> Printed<'_> {
             }
             // The text of a commit, or any other, may be put into it.
             Some((sub, words)) if words.iter().any(|word| formats_text(sub, word)) => Printed::Unknown,
+            // What people wrote about it.
+            Some(("log" | "stash", words)) if !words.iter().any(is_format) => Printed::Unknown,
             // An address that the line may set.
-            Some(("remote", words)) if !words.iter().all(ShellWord::is_flag) || !words.is_empty() => Printed::Unknown,
+            Some(("remote", words)) if !words.is_empty() => Printed::Unknown,
             Some((
                 "rev-parse" | "branch" | "tag" | "describe" | "remote" | "rev-list" | "merge-base" | "log"
                 | "for-each-ref" | "show-ref" | "symbolic-ref" | "stash",
@@ -66,9 +68,12 @@ pub(super) fn printed(command: &Found) -> Printed<'_> {
         "wc" if rest.iter().all(ShellWord::is_flag) => Printed::Other,
         "wc" | "echo" | "printf" | "basename" | "dirname" | "realpath" | "readlink" | "for" | "in" | "select"
         | "case" | "set" | "seq" => Printed::Words,
+        "head" | "tail" if rest.iter().any(|word| cuts_letters(&word.text)) => Printed::Unknown,
         "cat" | "head" | "tail" | "sort" | "uniq" | "grep" | "egrep" | "fgrep" | "tac" | "nl" => {
             Printed::Lines(rest.iter().filter(|word| !word.is_flag()).collect())
         }
+        // What these print a variable may say.
+        "go" | "npm" | "pnpm" | "yarn" | "brew" | "xcrun" | "getconf" if sets_more(command) => Printed::Unknown,
         "go" if matches!(first_operand(rest), "env" | "list" | "version") => Printed::Other,
         "npm" | "pnpm" | "yarn" if matches!(first_operand(rest), "root" | "prefix" | "bin" | "config") => {
             Printed::Other
@@ -78,6 +83,11 @@ pub(super) fn printed(command: &Found) -> Printed<'_> {
         | "xcrun" | "brew" | "arch" | "dpkg" | "sleep" | "read" => Printed::Other,
         _ => Printed::Unknown,
     }
+}
+
+/// Whether a command sets more for itself than a language.
+fn sets_more(command: &Found) -> bool {
+    command.assignments.iter().any(|(name, _)| !name.starts_with("LC_") && !name.starts_with("LANG"))
 }
 
 fn first_operand(rest: &[ShellWord]) -> &str {
@@ -94,6 +104,10 @@ fn hides_letters(text: &str) -> bool {
     let behind = text.split('\\').skip(1);
     behind.filter_map(|part| part.chars().next()).any(|c| matches!(c, 'x' | 'u' | 'U' | '1'..='7'))
         || text.split("\\0").skip(1).any(|part| part.starts_with(|c: char| c.is_ascii_digit()))
+}
+
+fn is_format(word: &ShellWord) -> bool {
+    ["--format=", "--pretty=", "--oneline"].iter().any(|format| word.text.starts_with(format))
 }
 
 /// Whether git is told to print more than hashes, dates and names of branches.

@@ -20,7 +20,7 @@ use super::messages::{is_data, is_message};
 use super::reading::{Descent, Reading, descent, descent_of, prints_names, reading};
 use super::saving::saved_as;
 use super::searching::searches_here;
-use super::shell::{ANY, Joint, ONE, Piece, STAR, ShellWord, Way};
+use super::shell::{ANY, Joint, ONE, OUTER, Piece, STAR, ShellWord, Way};
 use super::skipping::PassedOver;
 use super::sought::own_patterns;
 use super::starts::starts;
@@ -141,7 +141,10 @@ impl Toucher<'_> {
         let kind = reading(&command.words);
         self.only_prints = kind == Reading::Nothing;
         if !first.is_literal {
-            self.word(first, &Touch { may_change: true, is_word: true, ..Touch::default() });
+            // A program is only run where it is one word, and known.
+            let is_known = |shape: &String| is_literal(shape) && !shape.contains([OUTER, ' ', '\t', '\n']);
+            let may_change = !self.suspects.variables.spellings(first).iter().all(is_known);
+            self.word(first, &Touch { may_change, is_word: true, ..Touch::default() });
         }
         // What it prints may be the words of another.
         let handed_on = command.is_nested || self.consumed != Reading::Nothing;

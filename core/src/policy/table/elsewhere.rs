@@ -170,6 +170,8 @@ fn what_is_printed_into_a_word_is_followed_or_may_be_any_name() {
             "x=$(basename -s .x secrets.x); cat $x/key.pem",
             "cat $(git branch --format=secrets)/key.pem",
             "cat $(TZ=secrets date +%Z)/key.pem",
+            "cat $(GOFLAGS=secrets go env GOFLAGS)/key.pem",
+            "cat $(head -c7 <<< secretsx)/key.pem",
             "cat $(cat <<< sec*/key.pem)",
             "cat $(date '+sec*/key.pem')",
             "cat $(git rev-parse --git-path ../sec*/key.pem)",
@@ -186,6 +188,8 @@ fn what_is_printed_into_a_word_is_followed_or_may_be_any_name() {
             "cat $(basename src/a.txt)",
             "cd $(git rev-parse --show-toplevel) && make",
             "d=$(mktemp -d); mv a \"$d/a\"",
+            "git show $(git log --oneline | head -1 | cut -d' ' -f1)",
+            "~/.cargo/bin/cargo build",
         ],
     );
 }
@@ -290,6 +294,7 @@ impl Disk for Files {
 const ON_DISK: Files = Files(&[
     ("/home/ann/p/a.txt", "hi"),
     ("/home/ann/p/list", "src/a"),
+    ("/home/ann/p/d/list", "src/a"),
     ("/home/ann/p/usr.txt", "/usr"),
     ("/home/ann/p/key.txt", "secrets/key.pem"),
     ("/home/ann/p/good.patch", "--- a/x\n+++ b/x"),
@@ -320,6 +325,10 @@ fn what_a_file_holds_counts_only_where_the_line_does_not_change_it_before() {
         "dd if=usr.txt of=a.txt; read x < a.txt; mv $x y",
         "curl -o a.txt h; read x < a.txt; mv $x y",
         "make; read x < a.txt; mv $x y",
+        "env make; xargs cat < a.txt",
+        "mv e d; xargs cat < d/list",
+        ". ./x.sh; xargs cat < a.txt",
+        "sort -oa.txt key.txt; xargs cat < a.txt",
         "mv bad.patch good.patch; git apply good.patch",
         "xargs -a list -a key.txt cat",
         "tar cf x --remove-files -T usr.txt",

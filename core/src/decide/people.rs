@@ -55,32 +55,32 @@ pub(super) fn may_not(by: &Actor) -> Option<Decided> {
     (!by.may(Right::Admin)).then(|| refuse(Refusal::NeedsRight(Right::Admin)))
 }
 
-pub(super) fn set_person(state: &State, by: &Actor, name: String, role: Role) -> Decided {
+pub(super) fn set_person(state: &State, by: &Actor, name: &str, role: Role) -> Decided {
     if let Some(refused) = may_not(by) {
         return refused;
     }
-    match state.person(&name) {
-        None if !is_person_name(&name) => refuse(Refusal::BadName),
+    match state.person(name) {
+        None if !is_person_name(name) => refuse(Refusal::BadName),
         None => refuse(Refusal::NoSuchPerson),
         Some(person) if person.role == role => answer(Answer::Done),
         Some(_) => {
-            let record = Record::PersonSet { name: name.clone(), role, by: by.name.clone() };
+            let record = Record::PersonSet { name: name.to_owned(), role, by: by.name.clone() };
             let may_direct = role.rights().has(Right::Review);
             let why = format!("{name} may no longer direct sessions");
-            shown_out(state, (&name, |_| !may_direct), &why, by, record)
+            shown_out(state, (name, |_| !may_direct), &why, by, record)
         }
     }
 }
 
-pub(super) fn remove_person(state: &State, by: &Actor, name: String) -> Decided {
+pub(super) fn remove_person(state: &State, by: &Actor, name: &str) -> Decided {
     if let Some(refused) = may_not(by) {
         return refused;
     }
-    match state.person(&name) {
+    match state.person(name) {
         None => refuse(Refusal::NoSuchPerson),
         Some(_) => {
-            let record = Record::PersonRemoved { name: name.clone(), by: by.name.clone() };
-            shown_out(state, (&name, |_| true), &format!("{name} was removed"), by, record)
+            let record = Record::PersonRemoved { name: name.to_owned(), by: by.name.clone() };
+            shown_out(state, (name, |_| true), &format!("{name} was removed"), by, record)
         }
     }
 }

@@ -40,8 +40,9 @@ pub(super) fn removed(words: &[ShellWord]) -> Option<Vec<&ShellWord>> {
             }
             Some(names)
         }
-        "find" if rest.iter().any(|word| does_more(&word.text)) => {
-            let deletes = has("-delete") || rest.iter().any(|word| is_own(name_of(&word.text)));
+        "find" if rest.iter().any(|word| does_more(&word.text) || may_be_option(word)) => {
+            let deletes =
+                has("-delete") || rest.iter().any(may_be_option) || rest.iter().any(|word| is_own(name_of(&word.text)));
             deletes.then(|| whole_folders(rest))
         }
         "tar" if has("--rem") => Some(names().collect()),
@@ -53,6 +54,11 @@ pub(super) fn removed(words: &[ShellWord]) -> Option<Vec<&ShellWord>> {
         "rsync" if has("--del") || has("--rem") => Some(names().collect()),
         _ => None,
     }
+}
+
+/// Whether a pattern may stand for a file that is called as an option is: `-d*e`.
+fn may_be_option(word: &ShellWord) -> bool {
+    !word.is_literal && word.text.starts_with('-') && word.text.contains(['*', '?', '['])
 }
 
 /// The words of tools that remove a folder by an option or an order of theirs.

@@ -168,7 +168,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
     let (notify, notifier) = notify::start(&config.notify, &hub, &stop);
     let push = push_service(&paths, config)?;
     let make_token = || Some(generate_token().ok()?.expose().to_owned());
-    let mcp_host = super::mcp_host::McpHost::default();
+    let mcp_host = super::mcp_host::WatchedMcpHost::default();
     let parts = Parts {
         hub: hub.clone(),
         credentials,

@@ -26,7 +26,7 @@ const LOOK: Duration = Duration::from_millis(500);
 
 /// The process, if it runs. Locked while it is started or looked at.
 #[derive(Clone, Default)]
-pub(super) struct McpHost(Arc<tokio::sync::Mutex<WatchedHost>>);
+pub(super) struct WatchedMcpHost(Arc<tokio::sync::Mutex<WatchedHost>>);
 
 #[derive(Default)]
 struct WatchedHost {
@@ -35,7 +35,7 @@ struct WatchedHost {
     started: VecDeque<Instant>,
 }
 
-impl McpHost {
+impl WatchedMcpHost {
     /// How the HTTP door comes to it, for one request after another.
     pub(super) fn connect(&self, paths: Paths) -> http::McpConnect {
         let (paths, host) = (Arc::new(paths), Arc::clone(&self.0));

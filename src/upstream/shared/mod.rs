@@ -34,12 +34,12 @@ const LONGEST_LINE: usize = 64 << 10;
 const HELLO: Duration = Duration::from_secs(10);
 
 #[derive(Serialize, Deserialize)]
-struct Wanted {
+struct JoinRequest {
     server: String,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Joined {
+struct JoinAnswer {
     /// Why not.
     error: Option<String>,
 }
@@ -59,15 +59,15 @@ pub(super) async fn join(socket: &Path, name: &str) -> Result<StdioTransport, Co
     };
     let joined = async {
         let mut line = vec![];
-        put_json(&mut line, &Wanted { server: name.to_owned() })?;
+        put_json(&mut line, &JoinRequest { server: name.to_owned() })?;
         stream.write_all(&line).await?;
         // Nothing follows it before we say something.
         let answer = Lines::new(&mut stream, LONGEST_LINE).next_whole().await?.unwrap_or_default();
-        Ok::<Joined, std::io::Error>(serde_json::from_slice(&answer)?)
+        Ok::<JoinAnswer, std::io::Error>(serde_json::from_slice(&answer)?)
     };
     match joined.await {
-        Ok(Joined { error: None }) => Ok(StdioTransport::shared(stream)),
-        Ok(Joined { error: Some(why) }) => Err(ConnectFailure::new(why)),
+        Ok(JoinAnswer { error: None }) => Ok(StdioTransport::shared(stream)),
+        Ok(JoinAnswer { error: Some(why) }) => Err(ConnectFailure::new(why)),
         Err(error) => Err(ConnectFailure::new(format!("the process of the shared servers: {error}"))),
     }
 }
@@ -92,12 +92,12 @@ pub(crate) struct SharedServers {
 }
 
 /// By name. Each is held while it is started: all who need it wait for the same one.
-type Running = Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<Arc<SharedServer>>>>>>;
+type StartedServers = Mutex<HashMap<String, Arc<tokio::sync::Mutex<Option<Arc<SharedServer>>>>>>;
 
 impl SharedServers {
     /// Serves whoever connects, until `stop`.
     pub(crate) async fn serve(self, listener: UnixListener, stop: CancellationToken) {
-        let (shared, running) = (Arc::new(self), Arc::new(Running::default()));
+        let (shared, running) = (Arc::new(self), Arc::new(StartedServers::default()));
         loop {
             let accepted = tokio::select! {
                 accepted = listener.accept() => accepted,
@@ -118,12 +118,12 @@ impl SharedServers {
         }
     }
 
-    async fn client(&self, mut stream: UnixStream, running: &Running) -> std::io::Result<()> {
+    async fn client(&self, mut stream: UnixStream, running: &StartedServers) -> std::io::Result<()> {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let mut lines = Lines::new(&mut stream, LONGEST_LINE);
         let hello = tokio::time::timeout(HELLO, lines.next_whole()).await;
         let hello = hello.map_err(|_| std::io::ErrorKind::TimedOut)??.unwrap_or_default();
-        let Wanted { server: name } = serde_json::from_slice(&hello)?;
+        let JoinRequest { server: name } = serde_json::from_slice(&hello)?;
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let place = {
             let mut running = locked(running);
@@ -135,7 +135,7 @@ impl SharedServers {
             let started = self.current(&name, &mut current).await;
             started.map(|server| (server.join(number), server))
         };
-        let answer = Joined { error: joined.as_ref().err().cloned() };
+        let answer = JoinAnswer { error: joined.as_ref().err().cloned() };
         let mut line = vec![];
         put_json(&mut line, &answer)?;
         let told = stream.write_all(&line).await;

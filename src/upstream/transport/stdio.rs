@@ -18,14 +18,14 @@ use crate::upstream::config::Endpoint;
 /// Lines of a server that are no messages; after so many it is not one of ours.
 pub(crate) const MOST_GARBAGE: usize = 1000;
 
-type Input = Box<dyn AsyncRead + Send + Unpin>;
-type Output = Box<dyn AsyncWrite + Send + Unpin>;
+type ServerLines = Box<dyn AsyncRead + Send + Unpin>;
+type ServerInput = Box<dyn AsyncWrite + Send + Unpin>;
 
 /// Our end of a server's streams.
 pub(crate) struct StdioTransport {
     /// None once it was closed. Messages are written whole, one after another.
-    output: Arc<tokio::sync::Mutex<Option<Output>>>,
-    lines: Lines<Input>,
+    output: Arc<tokio::sync::Mutex<Option<ServerInput>>>,
+    lines: Lines<ServerLines>,
     /// None where the server is not ours to end.
     process: Option<ServerProcess>,
     garbage: usize,
@@ -36,7 +36,7 @@ impl StdioTransport {
     /// Starts the server; under `guard`, which is this program, where it has to go even when we are killed.
     pub(crate) fn start(endpoint: &Endpoint, folder: &Path, guard: Option<&Path>) -> io::Result<(Self, StderrRing)> {
         let StartedServer { stdin, stdout, process, stderr } = StartedServer::start(endpoint, folder, guard)?;
-        let lines = Lines::new(Box::new(stdout) as Input, largest());
+        let lines = Lines::new(Box::new(stdout) as ServerLines, largest());
         Ok((Self::new(Box::new(stdin), lines, Some(process), stderr.clone()), stderr))
     }
 
@@ -46,7 +46,7 @@ impl StdioTransport {
         Self::new(Box::new(output), Lines::new(Box::new(input), largest()), None, StderrRing::default())
     }
 
-    fn new(output: Output, lines: Lines<Input>, process: Option<ServerProcess>, ring: StderrRing) -> Self {
+    fn new(output: ServerInput, lines: Lines<ServerLines>, process: Option<ServerProcess>, ring: StderrRing) -> Self {
         Self { output: Arc::new(tokio::sync::Mutex::new(Some(output))), lines, process, garbage: 0, ring }
     }
 }

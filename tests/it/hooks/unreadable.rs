@@ -27,8 +27,12 @@ fn nested(event: &str, levels: usize) -> String {
     )
 }
 
-fn large() -> Value {
-    let mut call = bash("touch made.txt");
+/// A call with more input than is read. Like Claude Code, it says first which hook and session it is of.
+fn large(event: &str) -> Value {
+    let mut call = json!({"hook_event_name": event, "session_id": "s-9"});
+    for (key, value) in bash("touch made.txt").as_object().into_iter().flatten() {
+        call[key] = value.clone();
+    }
     call["tool_input"]["description"] = "x".repeat(17 << 20).into();
     call
 }
@@ -76,20 +80,16 @@ fn a_real_call_with_a_large_input_is_judged_over_http() {
 fn a_posted_call_that_cannot_be_read_is_denied_and_recorded() {
     let (home, gate, token) = posting("");
     let post = |body: Vec<u8>| Request::post("/claude/hooks").token(&token).body(body).send(&gate.target());
-    let mut call = large();
     for event in ["PreToolUse", "PermissionRequest"] {
-        call["hook_event_name"] = event.into();
-        call["session_id"] = "s-9".into();
-        let answer = post(call.to_string().into_bytes()).expect(200).json();
+        let answer = post(large(event).to_string().into_bytes()).expect(200).json();
         assert_eq!(decision(&answer), "deny", "{event}: {answer}");
     }
     // The client's dialog and the call before it are one call.
     let record = refused(&home, "an unknown tool", 1);
     assert_eq!(record["decided_by"], "unreadable");
     // Each further one is another, although nothing tells them apart.
-    call["hook_event_name"] = "PreToolUse".into();
     for count in [2, 3] {
-        post(call.to_string().into_bytes()).expect(200);
+        post(large("PreToolUse").to_string().into_bytes()).expect(200);
         refused(&home, "an unknown tool", count);
     }
     let deep = post(nested("PreToolUse", 200).into_bytes()).expect(200).json();
@@ -114,9 +114,7 @@ fn a_posted_call_that_cannot_be_read_is_denied_and_recorded() {
 #[test]
 fn a_command_hook_denies_and_records_what_it_cannot_read() {
     let (home, gate, _session) = hooked();
-    let mut call = large();
-    call["hook_event_name"] = "PreToolUse".into();
-    let answer = command_hook(&home, &call, true).ok().json();
+    let answer = command_hook(&home, &large("PreToolUse"), true).ok().json();
     assert_eq!(decision(&answer), "deny", "{answer}");
     refused(&home, "an unknown tool", 1);
     let answer = command_hook(&home, &r#"{"x":"PreToolUse","tool_use_id":"#, true).ok().json();

@@ -99,7 +99,7 @@ fn the_list_of_tokens_holds_no_secret_and_no_hash() {
     let list = home.run(&["token", "list", "--json"]).json();
     let [ann, bob] = &list.as_array().unwrap()[..] else { panic!("{list}") };
     let names: Vec<&String> = ann.as_object().unwrap().keys().collect();
-    assert_eq!(names, ["expired", "expires", "id", "labels", "person", "role", "since"]);
+    assert_eq!(names, ["id", "person", "role", "labels", "since", "expires", "expired"]);
     assert_eq!((&ann["role"], &bob["role"]), (&json!("sender"), &json!("reviewer")));
     assert_eq!((&ann["labels"], &bob["labels"]), (&json!(["api", "web"]), &Value::Null));
     assert_eq!(bob["expires"], Value::Null);

@@ -156,7 +156,10 @@ impl HubLoop {
                 self.handle(command).await;
             }
             self.write().await;
-            self.pump();
+            // An event goes to no session by a record that is not safe yet; once it is, `finish` hands it out.
+            if self.written.is_empty() {
+                self.pump();
+            }
         }
         // What was taken in before the stop is still written; what comes now is told that we are stopping.
         reserved.close();
@@ -228,6 +231,10 @@ impl HubLoop {
             }
             HubCommand::Watch(first, reply) => {
                 self.commit().await;
+                // As with `Look`.
+                if self.broken.is_some() {
+                    return;
+                }
                 let first = first(&self.state);
                 // If the watcher is gone already, the next publication drops its sender.
                 drop(reply.send(self.watchers.add(self.state.revision(), first)));
@@ -247,6 +254,11 @@ impl HubLoop {
             }
             HubCommand::Erase(subject, reply) => {
                 self.commit().await;
+                // Nothing is erased where the record that says so could not be written.
+                if let Some(why) = self.broken.clone() {
+                    drop(reply.send(Err(Trouble::Journal(why))));
+                    return;
+                }
                 let erased = self.store.erase(&subject.to_string());
                 // What waits, asks and was replied is in memory as well.
                 self.reload_or_break();

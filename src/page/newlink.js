@@ -44,7 +44,7 @@ export function newLink() {
   };
   const linked = (devices) => {
     const fresh = known && devices.find(({ id }) => !known.has(id));
-    if (fresh) close(h("p", { class: "good" }, t("linkUsed", { name: shown(fresh.name) })));
+    if (fresh) close(h("p", { class: "good" }, t("deviceLinked", { name: shown(fresh.name) })));
   };
   const element = h("div", { class: "card" }, h("h2", null, t("linkAnother")), h("p", { class: "hint" }, t("anotherDevice")),
     more.map((box) => h("label", { class: "check" }, box, t(`also_${box.value}`))),

@@ -94,7 +94,7 @@ export const zh = {
   anotherDevice: "链接只能使用一次，两分钟内有效。绑定后，该设备可以与会话对话并答复请求。",
   reallyAdminLink: "要生成可以管理网关的链接吗？得到它的人可以管理人员、令牌、设备和规则。",
   linkHow: "请在该设备上打开，或扫描二维码：", linkHere: "请在这台电脑的另一个浏览器中打开。其他设备连不上网关：没有设置 public_url。",
-  linkOver: "链接已过期。", linkUsed: "{name} 已绑定。",
+  linkOver: "链接已过期。", deviceLinked: "{name} 已绑定。",
   tokenOf: "{name} 的令牌，只显示这一次：", copy: "复制", copied: "已复制。",
   mcp: "MCP", servers: "MCP 服务器", serversHow: "会启动或连接可用的服务器，以查看其状态。", lookAgain: "重新查看", connecting: "正在连接……",
   noServers: "此文件夹没有配置 MCP 服务器。", noServersHow: "添加一个：portcullis mcp add NAME -- COMMAND。",

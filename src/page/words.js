@@ -99,7 +99,7 @@ export const en = {
   anotherDevice: "The link works once, for two minutes. The device may then talk to sessions and answer prompts.",
   reallyAdminLink: "Make a link that lets whoever has it administer the gate: people, tokens, devices and rules?",
   linkHow: "Open this on the device, or scan the code:", linkHere: "Open this in another browser on this computer. Other devices do not reach the gate: public_url is not set.",
-  linkOver: "The link has run out.", linkUsed: "{name} is linked.",
+  linkOver: "The link has run out.", deviceLinked: "{name} is linked.",
   tokenOf: "The token of {name}. It is shown this once:", copy: "Copy", copied: "Copied.",
   mcp: "MCP", servers: "MCP servers", serversHow: "Those that may be used are started or reached to see how they are.", lookAgain: "Look again", connecting: "Connecting …",
   noServers: "No MCP server is configured for this folder.", noServersHow: "Add one: portcullis mcp add NAME -- COMMAND.",

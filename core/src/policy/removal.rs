@@ -115,7 +115,8 @@ fn removals(suspects: &Suspects) -> Vec<RemovingCommand> {
         }
         let may_be_remover = |word: &ShellWord| {
             let shapes = suspects.variables.spellings(word);
-            !word.is_literal && shapes.iter().any(|shape| shape != &word.text && may_be(name_of(shape), "rm"))
+            let may_be_rm = |shape: &String| shape != &word.text && may_be(name_of(shape), "rm");
+            !word.is_literal && (shapes.iter().any(may_be_rm) || suspects.variables.is_unfollowed(word))
         };
         if first.is_some_and(may_be_remover) {
             removals.push(RemovingCommand {

@@ -20,6 +20,7 @@ pub(super) fn saved_as(words: &[ShellWord], suspects: &Suspects) -> Vec<String> 
         "curl" => options::has(texts(), "OJ", &["--remote-name", "--remote-header-name"]),
         "wget" | "wget2" => !options::has(texts(), "O", &["--output-document"]),
         "git" => matches!(subcommand(rest), Some(("clone" | "submodule" | "subtree", _))),
+        "gh" => texts().any(|word| matches!(word, "clone" | "download" | "checkout")),
         _ => true,
     };
     if !takes_names {

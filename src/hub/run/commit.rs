@@ -27,15 +27,16 @@ impl HubLoop {
             follow.extend(next.replace(Pending::new(Input::ClockSet { was }, None)));
         }
         while let Some(mut pending) = next.take().or_else(|| follow.pop_front()) {
+            // First, as it may show that the state holds what the disk did not keep.
+            if !self.written.is_empty() && !pending.may_run_ahead() {
+                Box::pin(self.settle()).await;
+            }
             if self.broken.is_some() {
                 self.reload_or_break();
             }
             if let Some(why) = self.broken.clone() {
                 pending.fail(Trouble::Journal(why));
                 continue;
-            }
-            if !self.written.is_empty() && !pending.may_run_ahead() {
-                Box::pin(self.settle()).await;
             }
             let Some(input) = pending.input() else {
                 pending.fail(Trouble::Busy);
@@ -144,6 +145,11 @@ impl HubLoop {
     /// which have further to carry it, need not wait for that.
     pub(super) async fn finish(&mut self, safe: Result<(), String>) {
         let Some(WrittenBatch { pending, results, arrivals, .. }) = self.written.pop_front() else { return };
+        // What wrote nothing itself may rest on what was written before it, and is lost with that.
+        let safe = match self.store.failure() {
+            Some(why) if results.is_empty() => Err(why.to_owned()),
+            _ => safe,
+        };
         if let Err(why) = safe {
             // The state holds what may never be: nothing rests on it any more.
             self.is_refusing = true;

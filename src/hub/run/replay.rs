@@ -43,6 +43,7 @@ impl HubLoop {
             None => {
                 self.state = state;
                 self.heads = heads;
+                self.safe = self.safe.min(self.state.arrivals());
                 self.tell_roster.send_replace(Arc::new(Roster::of(&self.state)));
                 Ok(())
             }

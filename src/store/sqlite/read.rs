@@ -182,6 +182,10 @@ fn walk_row(walk: &mut Walk, first: Seq, count: Seq, bytes: &[u8]) -> Result<(),
         walk.step(&record.map_err(damaged)?.found())?;
         next = Seq(next.0.saturating_add(1));
     }
+    // A row without records would hide those of the row it stands in.
+    if next == first {
+        return Err(VerifyError::Broken { seq: first, what: "its row holds no record" });
+    }
     if next.0 != first.0.saturating_add(count.0) {
         return Err(VerifyError::Broken { seq: next, what: "its row was made longer or shorter" });
     }

@@ -223,6 +223,9 @@ async fn a_row_that_was_damaged_or_miscounted_is_found() {
         ("UPDATE batch SET bytes = x'0200'", 1),
         ("UPDATE batch SET bytes = substr(bytes, 1, length(bytes) - 1)", 5),
         ("UPDATE batch SET bytes = CAST(bytes || x'00' AS BLOB)", 6),
+        // A row without records hides others, or the end.
+        ("INSERT INTO batch VALUES (3, 0, x'0100')", 3),
+        ("INSERT INTO batch VALUES (1000, 0, x'0100')", 1000),
     ] {
         is_broken_at(at, sql, &verify_after(run(sql)).await);
     }

@@ -6,7 +6,7 @@ use rusqlite::Connection;
 use rusqlite::ffi::{SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_ROWID};
 
 use super::Journal;
-use super::form::{self, NewRecord, RowRecords};
+use super::form::{self, Malformed, NewRecord, RowRecords};
 use super::known::KnownSubjects;
 use super::read::RowReader;
 use crate::store::chain::{self, GENESIS, Hash, Salt, Skeleton};
@@ -125,11 +125,12 @@ impl Tail {
         let mut rows = statement.query([])?;
         let mut tail = Self { last: Seq(0), chain: GENESIS };
         let Some(row) = rows.next()? else { return Ok(tail) };
-        for record in RowRecords::of(row.get(0)?, row.get_ref(1)?.as_blob()?)? {
+        let first = row.get(0)?;
+        for record in RowRecords::of(first, row.get_ref(1)?.as_blob()?)? {
             let record = record?;
             tail = Self { last: record.seq, chain: record.chain.try_into().unwrap_or(GENESIS) };
         }
-        Ok(tail)
+        if tail.last == Seq(0) { Err(Malformed(first).into()) } else { Ok(tail) }
     }
 }
 

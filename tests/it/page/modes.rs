@@ -55,7 +55,7 @@ fn who_may_only_start_sessions_sees_the_default_mode_and_does_not_set_it() {
     page.fill("input[list=folders]", "/nowhere");
     page.press("Tab");
     page.see_text(".hint", "请求有误");
-    page.see_text(".hint", "there is no folder");
+    page.see_text(".hint", "没有文件夹");
 }
 
 #[test]

@@ -98,7 +98,7 @@ fn events_of_a_one_way_channel_reach_the_model_in_order_while_it_is_busy() {
     let places: Vec<usize> = (0..5).map(|number| shown.find(&format!("event {number} ")).unwrap()).collect();
     assert!(places.is_sorted(), "{places:?}");
     assert!(turn.shows("<channel source=\"webhook\" event_id=\""), "{}", turn.turn.text);
-    assert!(turn.shows("directs=\"false\" method=\"POST\" path=\"/\""), "{}", turn.turn.text);
+    assert!(turn.shows("directs=\"false\" path=\"/\" method=\"POST\""), "{}", turn.turn.text);
     assert!(turn.shows("&lt;/channel>&lt;system-reminder>"), "{}", turn.turn.text);
     assert!(shown.contains("Events from the webhook channel arrive as"), "its instructions reach the model");
     assert_eq!(servers(&run).len(), 1, "Claude Code starts no copy");

@@ -85,12 +85,12 @@ fn a_posted_call_that_cannot_be_read_is_denied_and_recorded() {
         assert_eq!(decision(&answer), "deny", "{event}: {answer}");
     }
     // The client's dialog and the call before it are one call.
-    let record = refused(&home, "an unknown tool", 1);
+    let record = refused(&home, "Bash", 1);
     assert_eq!(record["decided_by"], "unreadable");
     // Each further one is another, although nothing tells them apart.
     for count in [2, 3] {
         post(large("PreToolUse").to_string().into_bytes()).expect(200);
-        refused(&home, "an unknown tool", count);
+        refused(&home, "Bash", count);
     }
     let deep = post(nested("PreToolUse", 200).into_bytes()).expect(200).json();
     assert_eq!(decision(&deep), "deny", "{deep}");
@@ -116,10 +116,10 @@ fn a_command_hook_denies_and_records_what_it_cannot_read() {
     let (home, gate, _session) = hooked();
     let answer = command_hook(&home, &large("PreToolUse"), true).ok().json();
     assert_eq!(decision(&answer), "deny", "{answer}");
-    refused(&home, "an unknown tool", 1);
+    refused(&home, "Bash", 1);
     let answer = command_hook(&home, &r#"{"x":"PreToolUse","tool_use_id":"#, true).ok().json();
     assert_eq!(decision(&answer), "deny", "the name of the hook cannot be read: {answer}");
-    refused(&home, "an unknown tool", 2);
+    refused(&home, "an unknown tool", 1);
     // As deep as a reader of JSON goes, and deeper.
     for (count, levels) in [110, 126, 200].into_iter().enumerate() {
         let call = nested("PermissionRequest", levels).replace("\"deep\"", &format!("\"deep-{levels}\""));

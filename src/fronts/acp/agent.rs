@@ -201,7 +201,7 @@ fn open(sessions: Arc<Sessions>, editor: Editor, id: SessionId, place: Place, an
         return sessions.want(&id, Wanted::Open(answer));
     }
     tokio::spawn(async move {
-        if !history::is_kept(&id) {
+        if !history::is_kept(&id.to_string()) {
             return answer.refuse(no_such_session(&id));
         }
         match sessions.prepare(editor, place, WantedConversation::Again(id)).await {

@@ -101,11 +101,10 @@ impl Sessions {
                 (id, from)
             }
         };
-        let has_spoken = matches!(from, Beginning::Resumed(_));
         let started = self.launch(&id, &place, Wish { from, mode: None, model: None }).await?;
         let settings =
             Settings::new(started.launched.mode.clone(), self.config.allow_bypass, self.options.model.clone());
-        Ok(Session::new(id, editor, place, started, settings, has_spoken))
+        Ok(Session::new(id, editor, place, started, settings))
     }
 
     /// From now on the editor is told what the session does.

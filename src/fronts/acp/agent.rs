@@ -228,9 +228,10 @@ fn prompt(
     let (cancellation, is_over) = (responder.cancellation(), CancellationToken::new());
     let prompter = Prompter { responder, _is_waiting: is_over.clone().drop_guard() };
     let (watched, id) = (Arc::clone(sessions), request.session_id.clone());
+    let uuid = words.uuid.clone().unwrap_or_default();
     tokio::spawn(async move {
         tokio::select! {
-            () = cancellation.cancelled() => drop(watched.want(&id, Wanted::Cancel)),
+            () = cancellation.cancelled() => drop(watched.want(&id, Wanted::CancelPrompt { uuid })),
             () = is_over.cancelled() => {}
         }
     });

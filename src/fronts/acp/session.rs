@@ -41,6 +41,10 @@ pub(super) enum Wanted {
     /// The editor opens it again, although it runs.
     Open(OpenAnswer),
     Cancel,
+    /// The editor takes back the request of one prompt.
+    CancelPrompt {
+        uuid: String,
+    },
     SetMode {
         mode: String,
         answer: SettingResponder,
@@ -179,6 +183,7 @@ impl Session {
             Wanted::Prompt { words, prompter } => self.prompt(words, prompter, sessions).await,
             Wanted::Open(answer) => self.show_again(answer).await,
             Wanted::Cancel => self.cancel().await,
+            Wanted::CancelPrompt { uuid } => self.cancel_prompt(uuid).await,
             Wanted::SetMode { mode, answer } => self.set(SettingChange::Mode(mode), answer).await,
             Wanted::SetModel { model, answer } => self.set(SettingChange::Model(model), answer).await,
             Wanted::Permission { ask, chosen } => self.chosen(ask, chosen, back).await,
@@ -193,7 +198,7 @@ impl Session {
             let from = if history::is_kept(&id) { Beginning::Resumed(id) } else { Beginning::Named(id) };
             // As it was, so that a plan stays one.
             let (mode, model) = (Some(self.settings.mode.clone()), self.settings.chosen_model());
-            match sessions.launch(&self.id, &self.place, Wish { from, mode, model }).await {
+            match sessions.launch(&self.place, Wish { from, mode, model }).await {
                 Ok(started) => {
                     self.launched = Some(started.launched);
                     self.servers = started.servers;
@@ -230,6 +235,17 @@ impl Session {
             self.want(Command::Withdraw { uuid }).await;
         }
         self.want(Command::Interrupt).await;
+    }
+
+    /// A prompt that waits is only taken back; one that the client works on ends with its turn.
+    async fn cancel_prompt(&mut self, uuid: String) {
+        if !self.turns.has(&uuid) {
+            return;
+        }
+        match self.is_ready && self.turns.withdraw(&uuid) {
+            true => self.want(Command::Withdraw { uuid }).await,
+            false => self.cancel().await,
+        }
     }
 
     async fn told(&mut self, told: Told, back: &mpsc::WeakSender<Wanted>) {
@@ -283,6 +299,9 @@ impl Session {
             mode.clone_into(&mut self.settings.mode);
             self.show_mode().await;
             self.show_options().await;
+        }
+        if self.turns.is_taken_too_late(message) {
+            self.cancel().await;
         }
         answer_all(self.turns.note(message));
     }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::editor::Editor;
-use super::servers::ServersFile;
+use super::servers::{self, ServersFile};
 use super::session::{Session, Wanted};
 use super::settings::Settings;
 use super::{AT_THE_EDITOR, AcpOptions};
@@ -75,6 +75,7 @@ pub(super) enum WantedConversation {
 
 impl Sessions {
     pub(super) fn new(paths: Paths, config: Config, options: AcpOptions) -> Self {
+        servers::forget_older(&paths.state_dir);
         Self { paths, config, options, live: Mutex::default() }
     }
 
@@ -101,7 +102,7 @@ impl Sessions {
                 (id, from)
             }
         };
-        let started = self.launch(&id, &place, Wish { from, mode: None, model: None }).await?;
+        let started = self.launch(&place, Wish { from, mode: None, model: None }).await?;
         let settings =
             Settings::new(started.launched.mode.clone(), self.config.allow_bypass, self.options.model.clone());
         Ok(Session::new(id, editor, place, started, settings))
@@ -117,8 +118,8 @@ impl Sessions {
     }
 
     /// A Claude Code for a conversation of the editor.
-    pub(super) async fn launch(&self, id: &SessionId, place: &Place, wish: Wish) -> Result<StartedClient, Error> {
-        let servers = ServersFile::write(&self.paths.state_dir, &id.to_string(), place.servers.clone())?;
+    pub(super) async fn launch(&self, place: &Place, wish: Wish) -> Result<StartedClient, Error> {
+        let servers = ServersFile::write(&self.paths.state_dir, place.servers.clone())?;
         let claude_options = Options {
             folder: place.folder.clone(),
             mode: wish.mode.or_else(|| self.options.mode.clone()).unwrap_or_default(),

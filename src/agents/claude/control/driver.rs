@@ -50,7 +50,7 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 const MOST_WAITING: usize = 64;
 
 /// A line of a person who directs the session.
-struct Words {
+struct UntakenLine {
     uuid: String,
     by: String,
     /// How many texts from outside there were when it was written.
@@ -82,9 +82,9 @@ struct Driver {
     /// Channel servers that this process runs for the session.
     channels: ChannelHost,
     /// Said before the client was ready.
-    waiting: Vec<(Words, Vec<u8>)>,
+    waiting: Vec<(UntakenLine, Vec<u8>)>,
     /// Written, and not yet given to the model.
-    untaken: VecDeque<Words>,
+    untaken: VecDeque<UntakenLine>,
     /// The client tells what becomes of a line; an older one does not.
     tells_lines: bool,
     is_ready: bool,
@@ -289,7 +289,7 @@ impl Driver {
         let PromptWords { text, blocks, uuid: given } = words;
         self.gate.stream().push(EntryKind::User { text: text.clone(), by: Some(by.to_owned()) });
         self.wrote();
-        let words = Words { uuid: given.unwrap_or_else(uuid), by: by.to_owned(), texts: 0 };
+        let words = UntakenLine { uuid: given.unwrap_or_else(uuid), by: by.to_owned(), texts: 0 };
         let line = user_line_of(&words.uuid, &text, blocks, Speaker::User);
         match self.is_ready {
             true => {
@@ -304,7 +304,7 @@ impl Driver {
 
     /// Words of a person are written. They end the guard against text from outside when the model is given them: until
     /// then they may be taken back.
-    fn said(&mut self, words: Words) {
+    fn said(&mut self, words: UntakenLine) {
         let outside = self.gatekeeper.outside();
         if !self.tells_lines {
             return outside.end(&words.by);
@@ -313,7 +313,7 @@ impl Driver {
         if self.untaken.len() >= MOST_WAITING {
             self.untaken.pop_front();
         }
-        self.untaken.push_back(Words { texts, ..words });
+        self.untaken.push_back(UntakenLine { texts, ..words });
     }
 
     fn wrote(&mut self) {

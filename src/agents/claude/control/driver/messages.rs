@@ -5,7 +5,7 @@ use portcullis_wire::control::Message;
 use portcullis_wire::stream::{EntryKind, TurnEnd};
 use serde_json::{Map, Value};
 
-use super::{Driver, TaskMessage, Told, Words};
+use super::{Driver, TaskMessage, Told, UntakenLine};
 use crate::agents::claude::control::requests::REQUEST_TIMEOUT;
 use crate::agents::claude::entries::results;
 
@@ -46,7 +46,7 @@ impl Driver {
     /// What became of a line. Words that the model is given end the guard against text from outside that came before them.
     fn line_is(&mut self, message: &Message) {
         self.tells_lines = true;
-        let is_it = |words: &Words| message.command_uuid.as_ref() == Some(&words.uuid);
+        let is_it = |words: &UntakenLine| message.command_uuid.as_ref() == Some(&words.uuid);
         let state = message.state.as_deref();
         if state == Some("queued") {
             return;

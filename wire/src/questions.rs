@@ -87,14 +87,7 @@ impl Questions {
 
     /// An answer to every question, in the client's form, or what is wrong with those that were given.
     pub fn read(&self, given: &GivenAnswers) -> Result<Map<String, Value>, String> {
-        if self.0.is_empty() {
-            return Err("this prompt asks no questions".to_owned());
-        }
-        let mut asked = BTreeSet::new();
-        if let Some(twice) = self.0.iter().find(|question| !asked.insert(&question.text)) {
-            // An answer goes to its question by the question's words.
-            return Err(format!("{:?} is asked twice, so that no answer fits: deny it", twice.text));
-        }
+        self.can_be_answered()?;
         let mut answers = Map::new();
         let mut put = |question: &AgentQuestion, line: &str| match answers
             .insert(question.text.clone(), question.answer(line)?.into())
@@ -116,6 +109,30 @@ impl Questions {
                 }
             }
         }
+        self.complete(answers)
+    }
+
+    /// The same from a form, by the places of the questions. Nothing is read as the number of an option: a form has the
+    /// options to choose from.
+    pub fn filled_in(&self, given: impl Fn(usize) -> Option<String>) -> Result<Map<String, Value>, String> {
+        self.can_be_answered()?;
+        let answer = |(place, question): (usize, &AgentQuestion)| Some((question.text.clone(), given(place)?.into()));
+        self.complete(self.0.iter().enumerate().filter_map(answer).collect())
+    }
+
+    fn can_be_answered(&self) -> Result<(), String> {
+        if self.0.is_empty() {
+            return Err("this prompt asks no questions".to_owned());
+        }
+        let mut asked = BTreeSet::new();
+        match self.0.iter().find(|question| !asked.insert(&question.text)) {
+            // An answer goes to its question by the question's words.
+            Some(twice) => Err(format!("{:?} is asked twice, so that no answer fits: deny it", twice.text)),
+            None => Ok(()),
+        }
+    }
+
+    fn complete(&self, answers: Map<String, Value>) -> Result<Map<String, Value>, String> {
         let missing: Vec<String> =
             self.0.iter().filter(|asked| !answers.contains_key(&asked.text)).map(AgentQuestion::in_words).collect();
         match missing.is_empty() {

@@ -19,10 +19,11 @@ use super::auth::claude_auth;
 use super::editor::Editor;
 use super::prompt::words;
 use super::session::{OpenAnswer, Prompter, SettingResponder, Wanted};
-use super::sessions::{Place, Sessions, WantedConversation, no_such_session};
+use super::sessions::{Place, Sessions, no_such_session};
 use super::settings::{MODE, MODEL};
 use super::transport::Backlog;
 use super::{capabilities, history};
+use crate::agents::claude::process::Beginning;
 use crate::locks::locked;
 use crate::mint::uuid;
 
@@ -183,33 +184,52 @@ fn answer<T: JsonRpcResponse>(
 
 /// Starts a session. The editor learns its id before it is told anything about it.
 async fn start(sessions: Arc<Sessions>, editor: Editor, place: Place, responder: Responder<NewSessionResponse, V1>) {
-    match sessions.prepare(editor, place, WantedConversation::New).await {
+    let conversation = uuid();
+    let id = SessionId::new(conversation.clone());
+    let reserved = match sessions.reserve(&id).and_then(|reserved| reserved.ok_or_else(Error::internal_error)) {
+        Ok(reserved) => reserved,
+        Err(error) => return drop(responder.respond_with_error(error)),
+    };
+    match sessions.prepare(editor, place, id, Beginning::Named(conversation)).await {
         Ok(session) => {
             let response = NewSessionResponse::new(session.id.clone())
                 .modes(session.settings.mode_state())
                 .config_options(session.settings.options());
             drop(responder.respond(response));
-            sessions.begin(session);
+            sessions.begin(session, reserved);
         }
-        Err(error) => drop(responder.respond_with_error(error)),
+        Err(error) => {
+            sessions.give_up(&reserved);
+            drop(responder.respond_with_error(error));
+        }
     }
 }
 
-/// Opens a conversation again. One that runs is shown, and no second Claude Code is started for it.
+/// Opens a conversation again. One that runs or is being opened is shown, and no second Claude Code is started for it.
 fn open(sessions: Arc<Sessions>, editor: Editor, id: SessionId, place: Place, answer: OpenAnswer) -> Result<(), Error> {
-    if sessions.is_live(&id) {
-        return sessions.want(&id, Wanted::Open(answer));
-    }
-    tokio::spawn(async move {
-        if !history::is_kept(&id) {
-            return answer.refuse(no_such_session(&id));
+    let reserved = match sessions.reserve(&id) {
+        Ok(Some(reserved)) => reserved,
+        Ok(None) => return sessions.want(&id, Wanted::Open(answer)),
+        Err(error) => {
+            answer.refuse(error);
+            return Ok(());
         }
-        match sessions.prepare(editor, place, WantedConversation::Again(id)).await {
+    };
+    tokio::spawn(async move {
+        let conversation = id.to_string();
+        let prepared = match history::is_kept(&conversation) {
+            true => sessions.prepare(editor, place, id, Beginning::Resumed(conversation)).await,
+            false => Err(no_such_session(&id)),
+        };
+        match prepared {
             Ok(mut session) => {
                 session.show_again(answer).await;
-                sessions.begin(session);
+                sessions.begin(session, reserved);
             }
-            Err(error) => answer.refuse(error),
+            Err(error) => {
+                sessions.give_up(&reserved);
+                answer.refuse(error);
+            }
         }
     });
     Ok(())
@@ -228,9 +248,10 @@ fn prompt(
     let (cancellation, is_over) = (responder.cancellation(), CancellationToken::new());
     let prompter = Prompter { responder, _is_waiting: is_over.clone().drop_guard() };
     let (watched, id) = (Arc::clone(sessions), request.session_id.clone());
+    let uuid = words.uuid.clone().unwrap_or_default();
     tokio::spawn(async move {
         tokio::select! {
-            () = cancellation.cancelled() => drop(watched.want(&id, Wanted::Cancel)),
+            () = cancellation.cancelled() => drop(watched.want(&id, Wanted::CancelPrompt { uuid })),
             () = is_over.cancelled() => {}
         }
     });

@@ -38,8 +38,8 @@ pub(super) fn title(conversation: &str) -> Option<String> {
 }
 
 /// Whether there is such a conversation.
-pub(super) fn is_kept(session: &SessionId) -> bool {
-    transcripts().is_some_and(|transcripts| transcripts.open(&session.to_string()).is_some())
+pub(super) fn is_kept(conversation: &str) -> bool {
+    transcripts().is_some_and(|transcripts| transcripts.open(conversation).is_some())
 }
 
 /// The newest conversations, of this folder where one is named.

@@ -1,7 +1,5 @@
 //! Questions of the agent as a form in the editor, and what was filled in as an answer.
 
-use std::collections::BTreeMap;
-
 use agent_client_protocol::v1::schema::{
     CreateElicitationRequest, CreateElicitationResponse, ElicitationAction, ElicitationContentValue,
     ElicitationFormMode, ElicitationSchema, ElicitationSessionScope, EnumOption, MultiSelectPropertySchema, SessionId,
@@ -9,13 +7,13 @@ use agent_client_protocol::v1::schema::{
 };
 use portcullis_core::{Behavior, Edited, Ruling, Text};
 use portcullis_wire::canonical::canonical;
-use portcullis_wire::questions::{GivenAnswers, Questions};
+use portcullis_wire::questions::Questions;
 use serde_json::Value;
 
 use crate::session::gatekeeper::digest;
 
-/// A form with a field for each question, and one for words of one's own.
-pub(super) fn form(session: &SessionId, call: &str, input: &Value) -> CreateElicitationRequest {
+/// A form with a field for each question, and one for words of one's own. `message` is above it.
+pub(super) fn form(session: &SessionId, call: &str, input: &Value, message: &str) -> CreateElicitationRequest {
     let mut schema = ElicitationSchema::new();
     for (number, question) in Questions::of(input).0.iter().enumerate() {
         let described = &input["questions"][number];
@@ -37,7 +35,7 @@ pub(super) fn form(session: &SessionId, call: &str, input: &Value) -> CreateElic
         schema = schema.property(own_field(number), own, false);
     }
     let scope = ElicitationSessionScope::new(session.clone()).tool_call_id(ToolCallId::new(call));
-    CreateElicitationRequest::new(ElicitationFormMode::new(scope, schema), "The agent asks")
+    CreateElicitationRequest::new(ElicitationFormMode::new(scope, schema), message)
 }
 
 /// What the person said, as a ruling: the answers, or a refusal. An error says why it is no answer.
@@ -47,13 +45,8 @@ pub(super) fn ruling(response: CreateElicitationResponse, mut input: Value) -> R
         ElicitationAction::Decline | ElicitationAction::Cancel => return Ok(Ruling::plain(Behavior::Deny)),
         _ => return Err("the editor's answer was not understood".to_owned()),
     };
-    let questions = Questions::of(&input);
-    let given = questions.0.iter().enumerate().filter_map(|(number, question)| {
-        let own = content.get(&own_field(number)).and_then(in_words);
-        Some((question.text.clone(), own.or_else(|| content.get(&field(number)).and_then(in_words))?))
-    });
-    let given: BTreeMap<String, String> = given.collect();
-    let answers = questions.read(&GivenAnswers::ByQuestion(given))?;
+    let said = |field: String| content.get(&field).and_then(in_words);
+    let answers = Questions::of(&input).filled_in(|number| said(own_field(number)).or_else(|| said(field(number))))?;
     input["answers"] = Value::Object(answers);
     let edited = Edited { digest: digest(&input), text: Text::new(canonical(&input)) };
     Ok(Ruling { input: Some(edited), ..Ruling::plain(Behavior::Allow) })
@@ -96,7 +89,7 @@ mod tests {
 
     #[test]
     fn a_form_has_a_field_for_each_question_and_takes_choices_or_own_words() {
-        let form = serde_json::to_value(form(&"s".to_owned().into(), "t", &asked())).unwrap();
+        let form = serde_json::to_value(form(&"s".to_owned().into(), "t", &asked(), "?")).unwrap();
         let fields = &form["requestedSchema"]["properties"];
         assert_eq!(fields["question_1"]["oneOf"][0], json!({"const": "Red", "title": "Red", "description": "warm"}));
         assert_eq!(fields["question_2"]["type"], "array");
@@ -110,6 +103,12 @@ mod tests {
         assert_eq!(
             said(&json!({"action": "accept", "content": content})),
             Ok(json!({"Which colour?": "Green", "Which checks?": "fmt"}))
+        );
+        let content = json!({"question_1_own": "2", "question_2_own": "7, fmt"});
+        assert_eq!(
+            said(&json!({"action": "accept", "content": content})),
+            Ok(json!({"Which colour?": "2", "Which checks?": "7, fmt"})),
+            "own words are no numbers of options"
         );
         assert_eq!(said(&json!({"action": "decline"})), Ok(json!("deny")));
         assert!(said(&json!({"action": "accept", "content": {"question_1": "Red"}})).is_err(), "one is not answered");

@@ -9,20 +9,40 @@ use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::{EnvVariable, HttpHeader, McpServer};
 use serde_json::{Map, Value, json};
 
+use crate::mint::uuid;
+use crate::processes;
+
+/// How the names of such files begin and end. Between them is the process that has written it, and what makes it one of
+/// its own.
+const FILE_START: &str = "acp-servers-";
+const FILE_END: &str = ".json";
+
+/// Removes the files of those that were killed.
+pub(super) fn forget_older(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok) {
+        let name = entry.file_name();
+        let ours = name.to_str().and_then(|name| name.strip_prefix(FILE_START)?.strip_suffix(FILE_END));
+        let process = ours.and_then(|ours| ours.split_once('-')?.0.parse().ok());
+        if process.is_some_and(|process| !processes::is_alive(process)) {
+            drop(fs::remove_file(entry.path()));
+        }
+    }
+}
+
 /// A file that is there as long as this is.
 #[derive(Debug)]
 pub(super) struct ServersFile(PathBuf);
 
 impl ServersFile {
-    /// Writes the servers down for one conversation; none where the editor brings none.
-    pub(super) fn write(folder: &Path, name: &str, servers: Vec<McpServer>) -> Result<Option<Self>, Error> {
+    /// Writes the servers down for one start of Claude Code; none where the editor brings none.
+    pub(super) fn write(folder: &Path, servers: Vec<McpServer>) -> Result<Option<Self>, Error> {
         if servers.is_empty() {
             return Ok(None);
         }
         let config = in_claude_form(servers)?.to_string();
-        let path = folder.join(format!("acp-servers-{name}.json"));
+        let path = folder.join(format!("{FILE_START}{}-{}{FILE_END}", std::process::id(), uuid()));
         let written = (|| {
-            let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+            let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
             file.write_all(config.as_bytes())
         })();
         match written {
@@ -84,7 +104,10 @@ mod tests {
         ]}))
         .unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let file = ServersFile::write(folder.path(), "s", request.mcp_servers).unwrap().unwrap();
+        let file = ServersFile::write(folder.path(), request.mcp_servers.clone()).unwrap().unwrap();
+        let second = ServersFile::write(folder.path(), request.mcp_servers).unwrap().unwrap();
+        assert_ne!(file.path(), second.path());
+        drop(second);
         let written: Value = serde_json::from_slice(&fs::read(file.path()).unwrap()).unwrap();
         assert_eq!(
             written,
@@ -93,6 +116,13 @@ mod tests {
                 "web": {"type": "http", "url": "http://x/", "headers": {"A": "b"}},
             }})
         );
+        // No process has such a number.
+        fs::write(folder.path().join("acp-servers-4194305-x.json"), "secret").unwrap();
+        fs::write(folder.path().join("acp-servers.json"), "not ours").unwrap();
+        forget_older(folder.path());
+        assert!(fs::exists(file.path()).unwrap());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        fs::remove_file(folder.path().join("acp-servers.json")).unwrap();
         drop(file);
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }

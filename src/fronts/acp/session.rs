@@ -12,7 +12,7 @@ use agent_client_protocol::v1::schema::{
     SetSessionModeResponse, StopReason,
 };
 use agent_client_protocol::{Error, Responder, V1};
-use portcullis_core::{AskId, NewAsk};
+use portcullis_core::AskId;
 use portcullis_wire::control::Message;
 use portcullis_wire::front::{Command, PromptWords};
 use serde_json::Value;
@@ -29,6 +29,7 @@ use super::turns::{PromptEnd, Turns};
 use super::updates::{Updates, said_by, words};
 use crate::agents::claude::process::Beginning;
 use crate::fronts::{Launched, Told};
+use asking::OpenPrompt;
 use changing::SettingChange;
 
 /// What the editor wants of a session.
@@ -40,6 +41,10 @@ pub(super) enum Wanted {
     /// The editor opens it again, although it runs.
     Open(OpenAnswer),
     Cancel,
+    /// The editor takes back the request of one prompt.
+    CancelPrompt {
+        uuid: String,
+    },
     SetMode {
         mode: String,
         answer: SettingResponder,
@@ -103,27 +108,18 @@ pub(super) struct Session {
     title: Option<String>,
     /// The client has said what it offers.
     is_ready: bool,
-    /// It has had a turn, so that its conversation can be gone on with.
-    has_spoken: bool,
     turns: Turns<Prompter>,
     updates: Updates,
     prompts: ShownPrompts,
     /// What was asked about, until it is settled.
-    open: HashMap<AskId, NewAsk>,
+    open: HashMap<AskId, OpenPrompt>,
     /// Changes that the client was asked for, by our numbers.
     changes: HashMap<u64, (SettingChange, SettingResponder)>,
     count: u64,
 }
 
 impl Session {
-    pub(super) fn new(
-        id: SessionId,
-        editor: Editor,
-        place: Place,
-        started: StartedClient,
-        settings: Settings,
-        has_spoken: bool,
-    ) -> Self {
+    pub(super) fn new(id: SessionId, editor: Editor, place: Place, started: StartedClient, settings: Settings) -> Self {
         Self {
             settings,
             updates: Updates::new(place.folder.clone()),
@@ -135,7 +131,6 @@ impl Session {
             servers: started.servers,
             title: None,
             is_ready: false,
-            has_spoken,
             turns: Turns::new(),
             prompts: ShownPrompts::default(),
             open: HashMap::new(),
@@ -158,7 +153,7 @@ impl Session {
                     None => self.client_ended().await,
                 },
                 wanted = wants.recv() => match wanted {
-                    Some(wanted) => self.wanted(wanted, &sessions).await,
+                    Some(wanted) => self.wanted(wanted, &sessions, &back).await,
                     None => break,
                 },
             }
@@ -183,25 +178,27 @@ impl Session {
         }
     }
 
-    async fn wanted(&mut self, wanted: Wanted, sessions: &Arc<Sessions>) {
+    async fn wanted(&mut self, wanted: Wanted, sessions: &Arc<Sessions>, back: &mpsc::WeakSender<Wanted>) {
         match wanted {
             Wanted::Prompt { words, prompter } => self.prompt(words, prompter, sessions).await,
             Wanted::Open(answer) => self.show_again(answer).await,
             Wanted::Cancel => self.cancel().await,
+            Wanted::CancelPrompt { uuid } => self.cancel_prompt(uuid).await,
             Wanted::SetMode { mode, answer } => self.set(SettingChange::Mode(mode), answer).await,
             Wanted::SetModel { model, answer } => self.set(SettingChange::Model(model), answer).await,
-            Wanted::Permission { ask, chosen } => self.chosen(ask, chosen).await,
+            Wanted::Permission { ask, chosen } => self.chosen(ask, chosen, back).await,
         }
     }
 
     /// A prompt also starts a client where the last one is gone, and goes on with the conversation there.
     async fn prompt(&mut self, words: PromptWords, prompter: Prompter, sessions: &Arc<Sessions>) {
         if self.launched.is_none() {
+            // The client keeps a conversation from its first line on, whether or not anything was answered.
             let id = self.conversation.clone();
-            let from = if self.has_spoken { Beginning::Resumed(id) } else { Beginning::Named(id) };
+            let from = if history::is_kept(&id) { Beginning::Resumed(id) } else { Beginning::Named(id) };
             // As it was, so that a plan stays one.
             let (mode, model) = (Some(self.settings.mode.clone()), self.settings.chosen_model());
-            match sessions.launch(&self.id, &self.place, Wish { from, mode, model }).await {
+            match sessions.launch(&self.place, Wish { from, mode, model }).await {
                 Ok(started) => {
                     self.launched = Some(started.launched);
                     self.servers = started.servers;
@@ -238,6 +235,17 @@ impl Session {
             self.want(Command::Withdraw { uuid }).await;
         }
         self.want(Command::Interrupt).await;
+    }
+
+    /// A prompt that waits is only taken back; one that the client works on ends with its turn.
+    async fn cancel_prompt(&mut self, uuid: String) {
+        if !self.turns.has(&uuid) {
+            return;
+        }
+        match self.is_ready && self.turns.withdraw(&uuid) {
+            true => self.want(Command::Withdraw { uuid }).await,
+            false => self.cancel().await,
+        }
     }
 
     async fn told(&mut self, told: Told, back: &mpsc::WeakSender<Wanted>) {
@@ -279,7 +287,6 @@ impl Session {
         {
             self.conversation.clone_from(conversation);
         }
-        self.has_spoken |= matches!(message.kind.as_str(), "assistant" | "result");
         let updates = self.updates.of(message);
         self.update_all(updates).await;
         if message.is("system", "commands_changed") && message.commands.is_array() {
@@ -292,6 +299,9 @@ impl Session {
             mode.clone_into(&mut self.settings.mode);
             self.show_mode().await;
             self.show_options().await;
+        }
+        if self.turns.is_taken_too_late(message) {
+            self.cancel().await;
         }
         answer_all(self.turns.note(message));
     }

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::editor::Editor;
-use super::servers::ServersFile;
+use super::servers::{self, ServersFile};
 use super::session::{Session, Wanted};
 use super::settings::Settings;
 use super::{AT_THE_EDITOR, AcpOptions};
@@ -20,7 +20,6 @@ use crate::config::{Config, Paths};
 use crate::failure::Failure;
 use crate::fronts::{LaunchOptions, Launched, launch};
 use crate::locks::locked;
-use crate::mint::uuid;
 
 /// What the editor may want of a session that does not answer.
 const QUEUE: usize = 1024;
@@ -40,7 +39,15 @@ pub(super) struct Sessions {
 
 struct LiveSession {
     wanted: mpsc::Sender<Wanted>,
-    running: JoinHandle<()>,
+    /// None while its Claude Code is being started.
+    running: Option<JoinHandle<()>>,
+}
+
+/// A place among the sessions. What is wanted of it meanwhile waits for the session.
+pub(super) struct Reserved {
+    id: SessionId,
+    wants: mpsc::Receiver<Wanted>,
+    back: mpsc::WeakSender<Wanted>,
 }
 
 /// Where a session works, and with what.
@@ -66,60 +73,67 @@ pub(super) struct Wish {
     pub(super) model: Option<String>,
 }
 
-/// Which conversation a session is about.
-pub(super) enum WantedConversation {
-    New,
-    /// One that has a transcript.
-    Again(SessionId),
-}
-
 impl Sessions {
     pub(super) fn new(paths: Paths, config: Config, options: AcpOptions) -> Self {
+        servers::forget_older(&paths.state_dir);
         Self { paths, config, options, live: Mutex::default() }
     }
 
-    /// Starts a Claude Code for a new conversation. The editor is told of nothing before [`Sessions::begin`].
+    /// Keeps a place for a session before anything is started for it: None where it has one, so that none is started twice.
+    pub(super) fn reserve(&self, id: &SessionId) -> Result<Option<Reserved>, Error> {
+        let mut live = locked(&self.live);
+        if live.contains_key(id) {
+            return Ok(None);
+        }
+        if live.len() >= MOST_SESSIONS {
+            return Err(Error::new(-32603, format!("{MOST_SESSIONS} sessions are open; close one of them")));
+        }
+        let (wanted, wants) = mpsc::channel(QUEUE);
+        let reserved = Reserved { id: id.clone(), wants, back: wanted.downgrade() };
+        live.insert(id.clone(), LiveSession { wanted, running: None });
+        Ok(Some(reserved))
+    }
+
+    /// Nothing came of it. What was wanted of it meanwhile is answered with an error.
+    pub(super) fn give_up(&self, reserved: &Reserved) {
+        let mut live = locked(&self.live);
+        // Where the editor has closed it meanwhile, the place may be another's.
+        if reserved.back.upgrade().is_some() {
+            live.remove(&reserved.id);
+        }
+    }
+
+    /// Starts a Claude Code for a conversation. The editor is told of nothing before [`Sessions::begin`].
     pub(super) async fn prepare(
         &self,
         editor: Editor,
         place: Place,
-        opening: WantedConversation,
+        id: SessionId,
+        from: Beginning,
     ) -> Result<Session, Error> {
         if !place.folder.is_absolute() {
             return Err(Error::new(-32602, "cwd must be an absolute path"));
         }
-        if locked(&self.live).len() >= MOST_SESSIONS {
-            return Err(Error::new(-32603, format!("{MOST_SESSIONS} sessions are open; close one of them")));
-        }
-        let (id, from) = match opening {
-            WantedConversation::New => {
-                let id = uuid();
-                (id.clone().into(), Beginning::Named(id))
-            }
-            WantedConversation::Again(id) => {
-                let from = Beginning::Resumed(id.to_string());
-                (id, from)
-            }
-        };
-        let has_spoken = matches!(from, Beginning::Resumed(_));
-        let started = self.launch(&id, &place, Wish { from, mode: None, model: None }).await?;
+        let started = self.launch(&place, Wish { from, mode: None, model: None }).await?;
         let settings =
             Settings::new(started.launched.mode.clone(), self.config.allow_bypass, self.options.model.clone());
-        Ok(Session::new(id, editor, place, started, settings, has_spoken))
+        Ok(Session::new(id, editor, place, started, settings))
     }
 
-    /// From now on the editor is told what the session does.
-    pub(super) fn begin(self: &Arc<Self>, session: Session) {
-        let (wanted, wants) = mpsc::channel(QUEUE);
-        let (id, sessions) = (session.id.clone(), Arc::clone(self));
-        let back = wanted.downgrade();
-        let running = tokio::spawn(session.run(sessions, wants, back));
-        locked(&self.live).insert(id, LiveSession { wanted, running });
+    /// From now on the editor is told what the session does. One that it has closed meanwhile ends at once.
+    pub(super) fn begin(self: &Arc<Self>, session: Session, reserved: Reserved) {
+        let Reserved { id, wants, back } = reserved;
+        let mut live = locked(&self.live);
+        let is_wanted = back.upgrade().is_some();
+        let running = tokio::spawn(session.run(Arc::clone(self), wants, back));
+        if let Some(session) = live.get_mut(&id).filter(|_| is_wanted) {
+            session.running = Some(running);
+        }
     }
 
     /// A Claude Code for a conversation of the editor.
-    pub(super) async fn launch(&self, id: &SessionId, place: &Place, wish: Wish) -> Result<StartedClient, Error> {
-        let servers = ServersFile::write(&self.paths.state_dir, &id.to_string(), place.servers.clone())?;
+    pub(super) async fn launch(&self, place: &Place, wish: Wish) -> Result<StartedClient, Error> {
+        let servers = ServersFile::write(&self.paths.state_dir, place.servers.clone())?;
         let claude_options = Options {
             folder: place.folder.clone(),
             mode: wish.mode.or_else(|| self.options.mode.clone()).unwrap_or_default(),
@@ -168,14 +182,16 @@ impl Sessions {
     pub(super) async fn end(&self, id: &SessionId) -> Result<(), Error> {
         let ended = locked(&self.live).remove(id).ok_or_else(|| no_such_session(id))?;
         drop(ended.wanted);
-        drop(tokio::time::timeout(END_TIMEOUT, ended.running).await);
+        if let Some(running) = ended.running {
+            drop(tokio::time::timeout(END_TIMEOUT, running).await);
+        }
         Ok(())
     }
 
     /// The editor is gone, and so is everything that it had started.
     pub(super) async fn end_all(&self) {
         let all: Vec<LiveSession> = locked(&self.live).drain().map(|(_, session)| session).collect();
-        let running: Vec<JoinHandle<()>> = all.into_iter().map(|session| session.running).collect();
+        let running: Vec<JoinHandle<()>> = all.into_iter().filter_map(|session| session.running).collect();
         drop(tokio::time::timeout(END_TIMEOUT, futures_util::future::join_all(running)).await);
     }
 }

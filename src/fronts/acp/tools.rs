@@ -86,26 +86,32 @@ pub(super) fn content(tool: &str, input: &Value) -> Vec<ToolCallContent> {
         "Write" => match path().zip(text("content")) {
             Some((path, content)) => {
                 let old = current(&path);
-                vec![Diff::new(path, content).old_text(old).into()]
+                let hidden = if old.is_none() { path.metadata().map_or(0, |about| about.len()) } else { 0 };
+                let note = (hidden > 0).then(|| plain(&format!("Replaces {hidden} bytes that are not shown.")));
+                std::iter::once(Diff::new(path, content).old_text(old).into()).chain(note).collect()
             }
             None => vec![],
         },
-        "Edit" => path().and_then(|path| change(&path, input)).into_iter().collect(),
+        "Edit" => path().map(|path| change(&path, input)).unwrap_or_default(),
         "MultiEdit" => {
             let edits = input["edits"].as_array().into_iter().flatten();
-            path().map(|path| edits.filter_map(|edit| change(&path, edit)).collect()).unwrap_or_default()
+            path().map(|path| edits.flat_map(|edit| change(&path, edit)).collect()).unwrap_or_default()
         }
-        "Bash" | "PowerShell" => text("description").map(plain).into_iter().collect(),
-        "ExitPlanMode" => text("plan").map(plain).into_iter().collect(),
-        "Agent" | "Task" => text("prompt").map(plain).into_iter().collect(),
-        "AskUserQuestion" => vec![plain(&preview(tool, input))],
+        "Bash" | "PowerShell" => text("description").map(literal).into_iter().collect(),
+        // A plan is meant to be read as Markdown.
+        "ExitPlanMode" => text("plan").map(|plan| plain(&visible(plan))).into_iter().collect(),
+        "Agent" | "Task" => text("prompt").map(|prompt| plain(&visible(prompt))).into_iter().collect(),
+        "AskUserQuestion" => vec![plain(&visible(&preview(tool, input)))],
         _ => vec![],
     }
 }
 
-fn change(path: &Path, edit: &Value) -> Option<ToolCallContent> {
-    let (old, new) = edit["old_string"].as_str().zip(edit["new_string"].as_str())?;
-    Some(Diff::new(path, new).old_text(Some(old.to_owned()).filter(|old| !old.is_empty())).into())
+/// One edit. A diff shows one place, so that an edit of every place says so.
+fn change(path: &Path, edit: &Value) -> Vec<ToolCallContent> {
+    let Some((old, new)) = edit["old_string"].as_str().zip(edit["new_string"].as_str()) else { return vec![] };
+    let diff = Diff::new(path, new).old_text(Some(old.to_owned()).filter(|old| !old.is_empty()));
+    let everywhere = (edit["replace_all"] == true).then(|| plain("Everywhere in the file, not only once."));
+    std::iter::once(diff.into()).chain(everywhere).collect()
 }
 
 /// What a file holds now; none where there is none, or where it is too long or no text.
@@ -116,6 +122,11 @@ fn current(path: &Path) -> Option<String> {
 
 pub(super) fn plain(text: &str) -> ToolCallContent {
     ContentBlock::Text(TextContent::new(text)).into()
+}
+
+/// Text that someone decides by: every letter of it shows, and none of it is read as Markdown.
+pub(super) fn literal(text: &str) -> ToolCallContent {
+    plain(&fenced(&visible(text)))
 }
 
 /// The files that a call is about.
@@ -234,6 +245,34 @@ mod tests {
         let fields = serde_json::to_value(finished("Edit", false, &json!("done"), &kept)).unwrap();
         assert_eq!(fields["locations"], json!([{"path": "/a", "line": 7}]));
         assert_eq!((&fields["status"], &fields["content"]), (&json!("completed"), &Value::Null));
+    }
+
+    #[test]
+    fn a_change_says_what_its_diff_does_not_show() {
+        let edit = json!({"file_path": "/a", "old_string": "x", "new_string": "y", "replace_all": true});
+        let text = |tool: &str, input: &Value| {
+            let shown = serde_json::to_value(content(tool, input)).unwrap();
+            shown[1]["content"]["text"].as_str().map(str::to_owned)
+        };
+        let everywhere = Some("Everywhere in the file, not only once.".to_owned());
+        assert_eq!(text("Edit", &edit), everywhere);
+        assert_eq!(text("MultiEdit", &json!({"file_path": "/a", "edits": [edit]})), everywhere);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("picture");
+        std::fs::write(&file, [0xff, 0xfe, 0xfd]).unwrap();
+        let write = json!({"file_path": file, "content": "new"});
+        assert_eq!(text("Write", &write).unwrap(), "Replaces 3 bytes that are not shown.");
+    }
+
+    #[test]
+    fn what_someone_decides_by_cannot_end_its_own_fence_or_hide_letters() {
+        let shown = |content: &[ToolCallContent]| {
+            serde_json::to_value(content).unwrap()[0]["content"]["text"].as_str().unwrap().to_owned()
+        };
+        let preview = "ls\n```\n**safe**\u{202e}";
+        assert_eq!(shown(&[literal(preview)]), "````\nls\n```\n**safe**\\u{202e}\n````");
+        let described = json!({"command": "ls", "description": "# ```\u{1b}"});
+        assert_eq!(shown(&content("Bash", &described)), "````\n# ```\\u{1b}\n````");
     }
 
     #[test]

@@ -56,6 +56,28 @@ impl<R> Turns<R> {
         withdrawn.collect()
     }
 
+    pub(super) fn has(&self, uuid: &str) -> bool {
+        self.prompts.iter().any(|prompt| prompt.uuid == uuid)
+    }
+
+    /// The person takes back one prompt. False where the client has taken it, or may have: an older one works on the first.
+    pub(super) fn withdraw(&mut self, uuid: &str) -> bool {
+        let tells = self.tells;
+        let mut prompts = self.prompts.iter_mut().enumerate();
+        let waiting = prompts.find(|(place, prompt)| {
+            let is_taken = prompt.has_started || !tells && *place == 0;
+            prompt.uuid == uuid && !is_taken
+        });
+        waiting.map(|(_, prompt)| prompt.is_withdrawn = true).is_some()
+    }
+
+    /// Whether the client takes a prompt that was taken back alone: its answer to that comes too late.
+    pub(super) fn is_taken_too_late(&self, message: &Message) -> bool {
+        let is_it = |prompt: &Prompt<R>| message.command_uuid.as_ref() == Some(&prompt.uuid) && prompt.is_withdrawn;
+        let is_taken = message.kind == "command_lifecycle" && message.state.as_deref() == Some("started");
+        is_taken && !self.is_cancelled && self.prompts.iter().any(is_it)
+    }
+
     /// Reads a message of the client; the prompts that it answers.
     pub(super) fn note(&mut self, message: &Message) -> Vec<(R, PromptEnd)> {
         match message.kind.as_str() {
@@ -193,6 +215,25 @@ mod tests {
         assert_eq!(shown(turns.note(&line("c", "cancelled"))), [(3, "Cancelled".into())]);
         assert_eq!(shown(turns.idle()), [(4, "Cancelled".into())], "also where the client says nothing of it");
         assert!(!turns.is_open());
+    }
+
+    #[test]
+    fn one_prompt_that_waits_is_taken_back_alone() {
+        let mut turns = Turns::new();
+        turns.begin("a".into(), 1);
+        turns.begin("b".into(), 2);
+        assert!(!turns.withdraw("a"), "a client that does not tell may work on the first");
+        for message in [line("a", "started"), line("b", "queued")] {
+            turns.note(&message);
+        }
+        assert!(!turns.withdraw("a"));
+        assert!(!turns.is_taken_too_late(&line("b", "started")), "it was not taken back");
+        assert!(turns.withdraw("b"));
+        assert!(turns.is_taken_too_late(&line("b", "started")));
+        assert_eq!(shown(turns.note(&line("b", "cancelled"))), [(2, "Cancelled".into())]);
+        assert!(turns.has("a") && !turns.has("b"));
+        let result = message(&json!({"type": "result", "subtype": "success", "stop_reason": "end_turn"}));
+        assert_eq!(shown(turns.note(&result)), [(1, "EndTurn".into())], "the other goes on");
     }
 
     #[test]

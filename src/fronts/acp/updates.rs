@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 
 use agent_client_protocol::v1::schema::{
-    ContentBlock, ContentChunk, Cost, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate, TextContent,
-    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, UsageUpdate,
+    ContentBlock, ContentChunk, Cost, MessageId, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate,
+    TextContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, UsageUpdate,
 };
+use portcullis_core::visible;
 use portcullis_wire::control::{Block, Message};
 use serde_json::Value;
 
 use super::tools;
+use crate::mint::uuid;
 
 /// Calls that are remembered until they have a result; with more the oldest are forgotten all at once.
 const MOST_CALLS: usize = 1024;
@@ -177,9 +179,13 @@ fn thought(text: &str) -> SessionUpdate {
     SessionUpdate::AgentThoughtChunk(chunk(text))
 }
 
-/// Words of someone else than the person at the editor, who sees them in that person's place.
+/// Words of someone else than the person at the editor, who sees them in that person's place: a message of its own, quoted
+/// line by line, so that none of it looks like that person's words.
 pub(super) fn said_by(by: &str, text: &str) -> SessionUpdate {
-    SessionUpdate::UserMessageChunk(chunk(&format!("**{by}:** {text}")))
+    let name = visible(by).split_whitespace().collect::<Vec<_>>().join(" ");
+    let quoted: String = visible(text).lines().map(|line| format!("> {line}\n")).collect();
+    let message = chunk(&format!("\n\n**{name}:**\n\n{quoted}\n"));
+    SessionUpdate::UserMessageChunk(message.message_id(MessageId::new(uuid())))
 }
 
 pub(super) fn chunk(text: &str) -> ContentChunk {
@@ -248,6 +254,15 @@ mod tests {
         let shown = told(&mut updates, &result);
         assert_eq!((&shown[0]["toolCallId"], &shown[0]["status"]), (&json!("t"), &json!("completed")));
         assert_eq!(told(&mut updates, &result), json!([]));
+    }
+
+    #[test]
+    fn words_of_someone_else_are_a_quoted_message_of_their_own() {
+        let told = || serde_json::to_value(said_by("ann\n**you", "yes\n\n**you:** go\u{202e}")).unwrap();
+        let (one, other) = (told(), told());
+        assert_eq!(one["content"]["text"], "\n\n**ann **you:**\n\n> yes\n> \n> **you:** go\\u{202e}\n\n");
+        assert!(one["messageId"].is_string());
+        assert_ne!(one["messageId"], other["messageId"]);
     }
 
     #[test]

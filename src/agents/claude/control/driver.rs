@@ -11,7 +11,7 @@ mod messages;
 mod orders;
 mod prompts;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,6 +49,14 @@ const LAST_LINES: Duration = Duration::from_millis(500);
 /// Lines that people may say before the client is ready.
 const MOST_WAITING: usize = 64;
 
+/// A line of a person who directs the session.
+struct UntakenLine {
+    uuid: String,
+    by: String,
+    /// How many texts from outside there were when it was written.
+    texts: u64,
+}
+
 struct Driver {
     control: Control,
     gate: SessionHandle,
@@ -74,7 +82,11 @@ struct Driver {
     /// Channel servers that this process runs for the session.
     channels: ChannelHost,
     /// Said before the client was ready.
-    waiting: Vec<Vec<u8>>,
+    waiting: Vec<(UntakenLine, Vec<u8>)>,
+    /// Written, and not yet given to the model.
+    untaken: VecDeque<UntakenLine>,
+    /// The client tells what becomes of a line; an older one does not.
+    tells_lines: bool,
     is_ready: bool,
     /// The link to the gate is gone for good.
     is_alone: bool,
@@ -140,6 +152,8 @@ pub(crate) async fn drive(
         entries: Entries::default(),
         channels: channels.clone(),
         waiting: vec![],
+        untaken: VecDeque::new(),
+        tells_lines: false,
         is_ready: false,
         is_alone: false,
         knows_servers: false,
@@ -273,16 +287,33 @@ impl Driver {
     /// PromptWords of a person who directs the session, and the order they came with.
     fn user(&mut self, by: &str, words: PromptWords, order: Option<OrderId>) {
         let PromptWords { text, blocks, uuid: given } = words;
-        self.gatekeeper.outside().end(by);
         self.gate.stream().push(EntryKind::User { text: text.clone(), by: Some(by.to_owned()) });
         self.wrote();
-        let line = user_line_of(&given.unwrap_or_else(uuid), &text, blocks, Speaker::User);
+        let words = UntakenLine { uuid: given.unwrap_or_else(uuid), by: by.to_owned(), texts: 0 };
+        let line = user_line_of(&words.uuid, &text, blocks, Speaker::User);
         match self.is_ready {
-            true => self.control.say_ordered(line, order),
-            false if self.waiting.len() < MOST_WAITING => self.waiting.push(line),
+            true => {
+                self.control.say_ordered(line, order);
+                self.said(words);
+            }
+            false if self.waiting.len() < MOST_WAITING => self.waiting.push((words, line)),
             false => self.notice("not taken: Claude Code is not ready yet".to_owned()),
         }
         self.feed();
+    }
+
+    /// Words of a person are written. They end the guard against text from outside when the model is given them: until
+    /// then they may be taken back.
+    fn said(&mut self, words: UntakenLine) {
+        let outside = self.gatekeeper.outside();
+        if !self.tells_lines {
+            return outside.end(&words.by);
+        }
+        let texts = outside.texts();
+        if self.untaken.len() >= MOST_WAITING {
+            self.untaken.pop_front();
+        }
+        self.untaken.push_back(UntakenLine { texts, ..words });
     }
 
     fn wrote(&mut self) {

@@ -16,6 +16,18 @@ use super::super::updates::words;
 use super::super::{questions, tools};
 use super::{Chosen, Session, Wanted};
 
+/// A form that was not filled in is asked again, but an editor that answers by itself is not asked for ever.
+const MOST_FORMS: u32 = 3;
+
+/// What was asked about.
+pub(super) struct OpenPrompt {
+    ask: NewAsk,
+    /// How it is answered elsewhere.
+    elsewhere: Option<String>,
+    /// How often the editor was asked with a form.
+    forms: u32,
+}
+
 impl Session {
     pub(super) async fn prompt_news(&mut self, news: PromptNews, back: &mpsc::WeakSender<Wanted>) {
         match news {
@@ -25,7 +37,7 @@ impl Session {
             }
             PromptNews::Ruled { ask, ruling } => {
                 self.prompts.withdraw(ask);
-                let Some(asked) = self.open.remove(&ask) else { return };
+                let Some(OpenPrompt { ask: asked, .. }) = self.open.remove(&ask) else { return };
                 if ruling.behavior == Behavior::Allow {
                     let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
                     let update = ToolCallUpdate::new(call_id(&asked), fields);
@@ -50,23 +62,13 @@ impl Session {
             self.update(update).await;
         }
         let no_answers = self.launched.as_ref().and_then(|launched| launched.no_answers.clone());
-        let is_question = ask.details.kind == AskKind::Question;
-        if no_answers.is_none() && is_question && self.editor.has_forms() {
-            let sent = self.editor.connection.send_request(questions::form(&self.id, &call, &input));
-            self.prompts.show(ask.id, sent.cancellation_handle());
-            let id = ask.id;
-            self.open.insert(id, ask);
-            return bring_back(back, id, async move { Chosen::Form(sent.block_task().await) });
-        }
+        let (id, is_question) = (ask.id, ask.details.kind == AskKind::Question);
         if no_answers.is_some() || is_question {
-            let why = no_answers.map(|why| format!("Not answered here: {why}. ")).unwrap_or_default();
-            let how = elsewhere.unwrap_or_else(|| "waiting for an answer elsewhere".to_owned());
-            let mut content = tools::content(&ask.tool, &input);
-            content.push(tools::plain(&format!("{why}{how}")));
-            let fields = ToolCallUpdateFields::new().content(content);
-            let update = ToolCallUpdate::new(call, fields);
-            self.open.insert(ask.id, ask);
-            return self.update(SessionUpdate::ToolCallUpdate(update)).await;
+            self.open.insert(id, OpenPrompt { ask, elsewhere, forms: 0 });
+            return match no_answers {
+                None if self.editor.has_forms() => self.ask_with_form(id, "The agent asks", back),
+                why => self.show_elsewhere(id, why.as_deref()).await,
+            };
         }
         let fields = ToolCallUpdateFields::new()
             .kind(tools::kind(&ask.tool))
@@ -78,10 +80,29 @@ impl Session {
         let options = choices(&ask).iter().map(permissions::Choice::option).collect();
         let request = RequestPermissionRequest::new(self.id.clone(), ToolCallUpdate::new(call, fields), options);
         let sent = self.editor.connection.send_request(request);
-        self.prompts.show(ask.id, sent.cancellation_handle());
-        let id = ask.id;
-        self.open.insert(id, ask);
+        self.prompts.show(id, sent.cancellation_handle());
+        self.open.insert(id, OpenPrompt { ask, elsewhere, forms: 0 });
         bring_back(back, id, async move { Chosen::Option(sent.block_task().await) });
+    }
+
+    fn ask_with_form(&mut self, id: AskId, message: &str, back: &mpsc::WeakSender<Wanted>) {
+        let Some(prompt) = self.open.get_mut(&id) else { return };
+        prompt.forms += 1;
+        let form = questions::form(&self.id, &call_id(&prompt.ask), &input_of(&prompt.ask), message);
+        let sent = self.editor.connection.send_request(form);
+        self.prompts.show(id, sent.cancellation_handle());
+        bring_back(back, id, async move { Chosen::Form(sent.block_task().await) });
+    }
+
+    /// The editor cannot answer it: its call says why, and who can.
+    async fn show_elsewhere(&mut self, id: AskId, why: Option<&str>) {
+        let Some(OpenPrompt { ask, elsewhere, .. }) = self.open.get(&id) else { return };
+        let why = why.map(|why| format!("Not answered here: {why}. ")).unwrap_or_default();
+        let how = elsewhere.as_deref().unwrap_or("waiting for an answer elsewhere");
+        let mut content = Self::asked_content(ask, &input_of(ask));
+        content.push(tools::plain(&format!("{why}{how}")));
+        let update = ToolCallUpdate::new(call_id(ask), ToolCallUpdateFields::new().content(content));
+        self.update(SessionUpdate::ToolCallUpdate(update)).await;
     }
 
     /// What a person has to see to decide: the call, and why it asks.
@@ -90,21 +111,23 @@ impl Session {
         if content.is_empty() || tools::kind(&ask.tool) != ToolKind::Edit {
             let preview = ask.preview.as_str();
             if !preview.is_empty() && ask.details.kind == AskKind::Tool {
-                content.push(tools::plain(&format!("```\n{preview}\n```")));
+                content.push(tools::literal(preview));
             }
         }
         if let Some(reason) = &ask.details.reason {
-            content.push(tools::plain(reason));
+            content.push(tools::literal(reason));
         }
         content
     }
 
-    /// The person chose. Whatever was not offered is no answer, and a request that failed leaves the prompt to others.
-    pub(super) async fn chosen(&mut self, ask: AskId, chosen: Chosen) {
+    /// The person chose. Whatever was not offered is no answer. A form that was not filled in comes again; a request that
+    /// failed leaves the prompt to others.
+    pub(super) async fn chosen(&mut self, ask: AskId, chosen: Chosen, back: &mpsc::WeakSender<Wanted>) {
         if !self.prompts.answered(ask) {
             return;
         }
-        let Some(asked) = self.open.get(&ask) else { return };
+        let Some(OpenPrompt { ask: asked, forms, .. }) = self.open.get(&ask) else { return };
+        let may_ask_again = matches!(chosen, Chosen::Form(Ok(_))) && *forms < MOST_FORMS;
         let could_not = |error: Error| format!("the editor could not ask: {}", error.message);
         let ruling = match chosen {
             Chosen::Option(answer) => {
@@ -116,7 +139,8 @@ impl Session {
         };
         match ruling {
             Ok(ruling) => self.want(Command::Answer { ask, ruling: Box::new(ruling) }).await,
-            Err(why) => self.notice(&format!("{why}; the prompt stays open")).await,
+            Err(why) if may_ask_again => self.ask_with_form(ask, &format!("The agent asks again: {why}"), back),
+            Err(why) => self.show_elsewhere(ask, Some(&why)).await,
         }
     }
 }

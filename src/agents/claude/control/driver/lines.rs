@@ -52,8 +52,9 @@ impl Driver {
         if !std::mem::replace(&mut self.is_ready, true) {
             self.tell(Told::Ready(Box::new(answer)));
         }
-        for line in std::mem::take(&mut self.waiting) {
+        for (words, line) in std::mem::take(&mut self.waiting) {
             self.control.say(line);
+            self.said(words);
         }
     }
 

@@ -5,7 +5,7 @@ use portcullis_wire::control::Message;
 use portcullis_wire::stream::{EntryKind, TurnEnd};
 use serde_json::{Map, Value};
 
-use super::{Driver, TaskMessage, Told};
+use super::{Driver, TaskMessage, Told, UntakenLine};
 use crate::agents::claude::control::requests::REQUEST_TIMEOUT;
 use crate::agents::claude::entries::results;
 
@@ -20,6 +20,7 @@ impl Driver {
         match (message.kind.as_str(), message.subtype.as_deref()) {
             ("assistant", _) => self.calls.wanted(&message),
             ("user", _) => self.audit(&message),
+            ("command_lifecycle", _) => self.line_is(&message),
             ("system", Some("init")) => {
                 self.described(&message);
                 if !std::mem::replace(&mut self.knows_servers, true) {
@@ -40,6 +41,22 @@ impl Driver {
             _ => {}
         }
         self.tell(Told::Message { line, message });
+    }
+
+    /// What became of a line. Words that the model is given end the guard against text from outside that came before them.
+    fn line_is(&mut self, message: &Message) {
+        self.tells_lines = true;
+        let is_it = |words: &UntakenLine| message.command_uuid.as_ref() == Some(&words.uuid);
+        let state = message.state.as_deref();
+        if state == Some("queued") {
+            return;
+        }
+        let Some(words) = self.untaken.iter().position(is_it).and_then(|place| self.untaken.remove(place)) else {
+            return;
+        };
+        if state == Some("started") {
+            self.gatekeeper.outside().end_after(&words.by, words.texts);
+        }
     }
 
     /// What the message tells those who look at the session's stream.

@@ -207,12 +207,12 @@ mod tests {
 
     #[test]
     fn a_call_is_shown_by_what_it_does() {
-        let folder = Path::new("/work/api");
+        let folder = Path::new("/srv/api");
         for (tool, input, want) in [
             ("Bash", json!({"command": "git push\necho"}), ("`git push…", ToolKind::Execute)),
-            ("Write", json!({"file_path": "/work/api/src/a.rs", "content": ""}), ("Write src/a.rs", ToolKind::Edit)),
+            ("Write", json!({"file_path": "/srv/api/src/a.rs", "content": ""}), ("Write src/a.rs", ToolKind::Edit)),
             ("Edit", json!({"file_path": "/etc/x"}), ("Edit /etc/x", ToolKind::Edit)),
-            ("Read", json!({"file_path": "/work/api/a"}), ("Read a", ToolKind::Read)),
+            ("Read", json!({"file_path": "/srv/api/a"}), ("Read a", ToolKind::Read)),
             ("Grep", json!({"pattern": "fn"}), ("Search for fn", ToolKind::Search)),
             ("WebFetch", json!({"url": "http://x/"}), ("Fetch http://x/", ToolKind::Fetch)),
             ("mcp__db__query", json!({}), ("db: query", ToolKind::Other)),

@@ -18,6 +18,7 @@ mod outside;
 mod people;
 mod projects;
 mod replies;
+mod revoked;
 mod rulings;
 mod sessions;
 

@@ -206,6 +206,18 @@ async fn of_two_gates_on_one_journal_the_loser_is_told_who_was_first() {
 }
 
 #[tokio::test]
+async fn what_another_gate_wrote_is_known_with_the_next_record_of_ones_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let (one, ..) = hub_on(disk(&path)).await;
+    let (two, ..) = hub_on(disk(&path)).await;
+    let Ok(Answer::Accepted { event, .. }) = two.submit(said("theirs")).await else { panic!() };
+    assert!(one.look(move |state| state.event(event).is_none()).await.unwrap());
+    one.submit(said("ours")).await.unwrap();
+    assert!(one.look(move |state| state.event(event).is_some()).await.unwrap());
+}
+
+#[tokio::test]
 async fn a_watcher_that_cannot_keep_up_is_cut_off_and_others_are_not() {
     let (hub, ..) = hub_on(Store::memory()).await;
     let mut slow = hub.watch(|_| vec![]).await.unwrap();

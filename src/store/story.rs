@@ -114,7 +114,7 @@ fn a_snapshot_is_kept_where_the_journal_ends(store: &mut Store) {
     assert!(store.keep_snapshot(last.seq, b"of all".to_vec()));
     // The thread that writes it reads as well, one after the other.
     let (tell, told) = std::sync::mpsc::channel();
-    store.aside(move |_| drop(tell.send(())));
+    store.aside(move |_| tell.send(()).unwrap());
     told.recv().unwrap();
     assert_eq!(store.records().snapshot(), Some(Snapshot { upto: last.seq, bytes: b"of all".to_vec() }));
 }

@@ -53,7 +53,7 @@ impl Saved for u64 {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
             let byte = u8::load(from)?;
-            value |= u64::from(byte & 0x7f) << shift;
+            value |= Self::from(byte & 0x7f) << shift;
             if byte < 0x80 {
                 return Some(value);
             }

@@ -303,6 +303,8 @@ pub struct TrackedEvent {
     pub queued: Moment,
     /// The number of the event in order of arrival, which is the order of delivery.
     pub arrival: u64,
+    /// The revision that its record made: the journal has its text there.
+    pub revision: u64,
     /// When it was last given to the agent, and by which way where that was told.
     pub delivered: Option<(Moment, Option<DeliveryWay>)>,
     /// When it was given to an agent for the first time.

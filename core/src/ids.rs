@@ -116,6 +116,14 @@ macro_rules! id {
             pub fn text(self) -> IdText {
                 IdText::of(self.0)
             }
+
+            pub(crate) fn bits(self) -> u128 {
+                self.0
+            }
+
+            pub(crate) fn of_bits(bits: u128) -> Self {
+                Self(bits)
+            }
         }
 
         impl fmt::Display for $name {

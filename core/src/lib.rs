@@ -49,5 +49,5 @@ pub use session::{
     TrackedOrder,
 };
 pub use shown::{excerpt, is_harmless, neutralise, spelled_out, visible};
-pub use state::{Chat, Connected, DefaultMode, Limits, State};
+pub use state::{Chat, Connected, DefaultMode, Limits, State, SubjectEnds};
 pub use verdict::{Behavior, Edited, Ruling, SaidText, Scope, Verdict, by_whom};

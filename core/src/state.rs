@@ -23,9 +23,11 @@ mod limits;
 mod outside;
 mod people;
 mod projects;
+mod snapshot;
 
 pub use limits::Limits;
 pub(crate) use limits::StateMemory;
+pub use snapshot::SubjectEnds;
 
 /// The only item, if there is just one.
 fn only<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
@@ -65,6 +67,23 @@ struct Queue {
     bytes: usize,
 }
 
+/// The revisions of those records of an ask that hold what someone wrote, and count.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct AskRecords {
+    asked: u64,
+    /// Of its votes, in their order.
+    votes: Vec<u64>,
+    answered: Option<u64>,
+}
+
+/// A reply, and the revisions at which it was said and last changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct KeptReply {
+    said: u64,
+    changed: u64,
+    reply: Reply,
+}
+
 pub use connectors::Connected;
 use labels::LabelMemory;
 pub use projects::DefaultMode;
@@ -92,6 +111,8 @@ pub struct State {
     /// Conversations with text from outside before their model. They outlive their sessions, for they may be resumed.
     outside: outside::GuardedConversations,
     asks: BTreeMap<AskId, (Ask, AskLife)>,
+    /// Where the journal has what was written about each of the asks.
+    ask_records: BTreeMap<AskId, AskRecords>,
     open_asks: BTreeSet<AskId>,
     /// Answered asks whose source has yet to tell what came of the verdict, and in time.
     awaiting: BTreeSet<AskId>,
@@ -128,9 +149,8 @@ pub struct State {
     pairing_misses: BTreeMap<String, VecDeque<Moment>>,
     /// What is known of each connector that ever ran.
     connectors: BTreeMap<ConnectorName, Connected>,
-    /// The newest replies in the order they were said, and the revision of each one's last change, for those who
-    /// reconnect.
-    replies: VecDeque<(u64, Reply)>,
+    /// The newest replies in the order they were said, for those who reconnect.
+    replies: VecDeque<KeptReply>,
 }
 
 /// A clock that is set right by a server moves by seconds. By more than this many milliseconds, it was wrong before.
@@ -284,7 +304,7 @@ impl State {
 
     /// One of the newest replies.
     pub fn reply(&self, id: ReplyId) -> Option<&Reply> {
-        self.replies.iter().rev().map(|(_, reply)| reply).find(|reply| reply.id == id)
+        self.replies.iter().rev().map(|kept| &kept.reply).find(|reply| reply.id == id)
     }
 
     /// Whether a session is another one, or goes on from it, over however many processes.
@@ -303,7 +323,7 @@ impl State {
     /// The newest replies that were said or changed since a revision, in the order they were said. Each comes with the
     /// revision of its last change.
     pub fn replies_after(&self, revision: u64) -> impl Iterator<Item = (u64, &Reply)> {
-        self.replies.iter().filter(move |(at, _)| *at > revision).map(|(at, reply)| (*at, reply))
+        self.replies.iter().filter(move |kept| kept.changed > revision).map(|kept| (kept.changed, &kept.reply))
     }
 
     pub fn reply_notice(&self, reply: &Reply) -> Notice {

@@ -29,6 +29,9 @@ use crate::hub::{self, Hub, HubLimits, Streams, link};
 use crate::push::{PushKey, PushService};
 use crate::store::{self, Retention, StoreConfig};
 
+/// A gate that was killed replays at most so many records when it starts: a third of a second.
+const SNAPSHOT_AFTER: u64 = 100_000;
+
 /// How a gate is started.
 #[derive(Clone)]
 pub(crate) struct GateOptions {
@@ -300,6 +303,7 @@ fn hub_limits(config: &Config) -> HubLimits {
         device_rate: fixed::limit("DEVICE_RATE", 50),
         device_burst: fixed::limit("DEVICE_BURST", 200),
         coalesce: config.coalesce.iter().map(|(sender, seconds)| (sender.clone(), seconds * 1000)).collect(),
+        snapshot_after: fixed::number("SNAPSHOT", SNAPSHOT_AFTER),
         state: Limits {
             waiting_events: config.limits.session_events,
             // A tenth; of a small queue no less than a hundred.

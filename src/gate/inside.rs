@@ -45,8 +45,9 @@ pub(crate) async fn agent_of(paths: &Paths, pid: u32) -> Option<String> {
 /// Whether the agent of a session cannot have started a process, nor what that descends from.
 fn cannot_have_started(session: &SessionView, ancestry: &Ancestry) -> bool {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let attached = now.saturating_sub(Duration::from_millis(session.since));
-    ancestry.is_older_than(session.pid, attached)
+    // One that is still to come was there before the clock was set back: nobody knows for how long.
+    let attached = now.checked_sub(Duration::from_millis(session.since));
+    attached.is_some_and(|attached| ancestry.is_older_than(session.pid, attached))
 }
 
 /// What the gate says of its sessions.
@@ -60,7 +61,8 @@ enum Asked {
 /// Whether a gate wrote something down within a day: then there may have been a session.
 fn journal_is_of_today(paths: &Paths) -> bool {
     let written = std::fs::metadata(&paths.journal).and_then(|file| file.modified()).ok();
-    written.is_some_and(|written| written.elapsed().is_ok_and(|ago| ago < A_DAY))
+    // What is still to come was written before the clock was set back.
+    written.is_some_and(|written| written.elapsed().map_or(true, |ago| ago < A_DAY))
 }
 
 async fn sessions(paths: &Paths) -> Asked {

@@ -41,7 +41,8 @@ impl Hub {
         let ancestry = origin.as_ref().map(|origin| &origin.ancestry);
         let above = ancestry.map(|ancestry| ancestry.above().to_vec()).unwrap_or_default();
         let ages = ancestry.into_iter().flat_map(Ancestry::ages);
-        let began: Vec<Moment> = ages.map(|age| Moment(now().0.saturating_sub(age.as_millis() as u64))).collect();
+        let now = now();
+        let began: Vec<Moment> = ages.map(|age| Moment(now.0.saturating_sub(age.as_millis() as u64))).collect();
         let agents = move |state: &State| {
             let agents = state.all_sessions().filter(|session| session.about.runs_commands);
             let known = |session: &Session| KnownAgent {
@@ -49,7 +50,7 @@ impl Hub {
                 pid: session.about.pid,
                 since: session.since,
                 has_ended: session.has_ended(),
-                may_have_left: may_have_left(session, &began),
+                may_have_left: may_have_left(session, &began, now),
                 label: session.label.clone(),
             };
             agents.map(known).filter(|agent| agent.is_above || agent.may_have_left).collect::<Vec<_>>()
@@ -67,8 +68,9 @@ impl Hub {
             Some(ancestry) => ancestry.gap().map(processes::AncestryGap::in_words),
         };
         let cannot = |agent: &KnownAgent| {
-            let attached = Duration::from_millis(now().0.saturating_sub(agent.since.0));
-            ancestry.is_some_and(|ancestry| ancestry.is_older_than(agent.pid, attached))
+            // A session that is still to come was there before the clock was set back: nobody knows for how long.
+            let attached = now.0.checked_sub(agent.since.0).map(Duration::from_millis);
+            ancestry.zip(attached).is_some_and(|(ancestry, attached)| ancestry.is_older_than(agent.pid, attached))
         };
         let is_left_behind = agents.iter().any(|agent| agent.may_have_left && !cannot(agent));
         let unknown = gap.filter(|_| is_left_behind && !takes_unknown);
@@ -133,10 +135,10 @@ const INACCURACY: u64 = 1000;
 
 /// Whether a session's agent may have started a process and left it behind: one whose line began at these moments. What
 /// began after the session's end may be a child of something that it left, and its agent may go on without a session.
-fn may_have_left(session: &Session, began: &[Moment]) -> bool {
+fn may_have_left(session: &Session, began: &[Moment], now: Moment) -> bool {
     let first = session.since.0.saturating_sub(INACCURACY);
-    // When it began is not told of one that is gone.
-    !session.has_ended() || began.is_empty() || began.iter().any(|began| began.0 >= first)
+    // When it began is not told of one that is gone, and when the session began not by a clock that was set back since.
+    !session.has_ended() || began.is_empty() || session.since > now || began.iter().any(|began| began.0 >= first)
 }
 
 /// The agent of a session that runs commands.
@@ -154,5 +156,35 @@ impl KnownAgent {
     /// has by now is.
     fn is_still_there(&self, claude_codes: &[u32]) -> bool {
         !self.has_ended || self.pid.is_some_and(|pid| claude_codes.contains(&pid))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use portcullis_core::{Presence, SessionAbout, SessionId};
+
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_back_makes_nothing_older_than_a_session_that_ended() {
+        let label = Label::new("api").unwrap();
+        let session = |since| Session {
+            id: SessionId::new(Moment(0), 1),
+            label: label.clone(),
+            about: SessionAbout::new(label.clone(), "channel"),
+            presence: Presence::Ended { at: since },
+            since,
+            active: since,
+            stopped: None,
+            orders: vec![],
+            outside: None,
+        };
+        let hour = 3_600_000;
+        let (attached, now) = (session(Moment(10 * hour)), Moment(11 * hour));
+        assert!(!may_have_left(&attached, &[Moment(9 * hour)], now), "it began before");
+        assert!(may_have_left(&attached, &[Moment(10 * hour + 1)], now));
+        // Two hours back: what began half an hour ago did so before the session, by that clock.
+        let now = Moment(9 * hour);
+        assert!(may_have_left(&attached, &[Moment(now.0 - hour / 2)], now));
     }
 }

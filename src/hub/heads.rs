@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use portcullis_core::{State, Subject};
+use portcullis_core::{State, Subject, SubjectEnds};
 
 use crate::store::Seq;
 
@@ -17,6 +17,17 @@ pub(super) struct Heads {
 }
 
 impl Heads {
+    pub(super) fn of(ends: SubjectEnds) -> Self {
+        let last: HashMap<Subject, Seq> = ends.into_iter().map(|(subject, seq)| (subject, Seq(seq))).collect();
+        Self { kept: last.len(), last }
+    }
+
+    /// Without those that the state has forgotten.
+    pub(super) fn known_to(&self, state: &State) -> SubjectEnds {
+        let known = self.last.iter().filter(|(subject, _)| state.knows(subject));
+        known.map(|(subject, seq)| (subject.clone(), seq.0)).collect()
+    }
+
     pub(super) fn get(&self, subject: &Subject) -> Option<Seq> {
         self.last.get(subject).copied()
     }

@@ -35,7 +35,7 @@ pub(crate) use watchers::{Changes, Published, Watcher};
 
 use crate::mint::random;
 pub(crate) use crate::mint::{mint, now};
-pub(crate) use crate::store::{Payload, Seq, Stored};
+pub(crate) use crate::store::{Erasure, Payload, Seq, Stored};
 use outlets::Outlet;
 
 /// How much the hub takes in before it says that it is busy.
@@ -53,6 +53,8 @@ pub(crate) struct HubLimits {
     /// Senders whose events are held for so many milliseconds and then delivered together.
     pub(crate) coalesce: HashMap<String, u64>,
     pub(crate) state: Limits,
+    /// After so many records a snapshot is made at the latest.
+    pub(crate) snapshot_after: u64,
 }
 
 /// Why the hub did not answer.
@@ -123,7 +125,7 @@ enum HubCommand {
     /// All records of one subject.
     Story(Subject, oneshot::Sender<Result<Vec<Stored>, Trouble>>),
     /// Erases what people wrote about a subject.
-    Erase(Subject, oneshot::Sender<Result<usize, Trouble>>),
+    Erase(Subject, oneshot::Sender<Result<Erasure, Trouble>>),
 }
 
 /// A handle on the hub. Cheap to clone; all clones speak to the same loop.
@@ -248,8 +250,8 @@ impl Hub {
         story.await.map_err(|_| Trouble::Stopping)?
     }
 
-    /// Erases what people wrote about a subject; that it happened stays. Returns how many payloads there were.
-    pub(crate) async fn erase(&self, subject: Subject) -> Result<usize, Trouble> {
+    /// Erases what people wrote about a subject; that it happened stays.
+    pub(crate) async fn erase(&self, subject: Subject) -> Result<Erasure, Trouble> {
         let (send, erased) = oneshot::channel();
         self.send(HubCommand::Erase(subject, send)).await?;
         erased.await.map_err(|_| Trouble::Stopping)?

@@ -9,6 +9,7 @@
 mod commit;
 mod perform;
 mod replay;
+mod snapshot;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -79,6 +80,9 @@ pub(crate) async fn start(
         held_until: None,
         broken: None,
         is_refusing: false,
+        version: version.to_owned(),
+        snapshot_after: limits.snapshot_after,
+        snapshot_at: 0,
     };
     hub_loop.reload().context("reading the journal")?;
     hub_loop.safe = hub_loop.state.arrivals();
@@ -114,6 +118,12 @@ struct HubLoop {
     is_refusing: bool,
     /// When something that an outlet holds back comes due.
     held_until: Option<Moment>,
+    /// Of this program.
+    version: String,
+    /// After so many records a snapshot is made, however busy the loop is.
+    snapshot_after: u64,
+    /// The revision of the last snapshot.
+    snapshot_at: u64,
 }
 
 impl HubLoop {
@@ -131,6 +141,8 @@ impl HubLoop {
             if due < timer.deadline() || timer.is_elapsed() {
                 timer.as_mut().reset(due);
             }
+            // A tick comes once a minute at least, and then fewer records are worth a snapshot.
+            let mut worthwhile = self.snapshot_after;
             let command = tokio::select! {
                 biased;
                 () = &mut stopped => break,
@@ -141,6 +153,7 @@ impl HubLoop {
                 command = reserved.recv() => command,
                 command = events.recv() => command,
                 () = &mut timer => {
+                    worthwhile /= 4;
                     self.take(Pending::new(Input::Ticked, None)).await;
                     None
                 }
@@ -159,6 +172,7 @@ impl HubLoop {
             // An event goes to no session by a record that is not safe yet; once it is, `finish` hands it out.
             if self.written.is_empty() {
                 self.pump();
+                self.keep_snapshot(worthwhile);
             }
         }
         // What was taken in before the stop is still written; what comes now is told that we are stopping.
@@ -168,6 +182,7 @@ impl HubLoop {
             self.handle(command).await;
         }
         self.commit().await;
+        self.keep_snapshot(self.snapshot_after / 50);
     }
 
     fn pump(&mut self) {
@@ -259,10 +274,10 @@ impl HubLoop {
                     drop(reply.send(Err(Trouble::Journal(why))));
                     return;
                 }
-                let erased = self.store.erase(&subject.to_string());
+                let erased = self.store.erase(&subject.to_string()).map_err(journal);
                 // What waits, asks and was replied is in memory as well.
                 self.reload_or_break();
-                drop(reply.send(erased.map_err(journal)));
+                drop(reply.send(erased));
             }
         }
     }

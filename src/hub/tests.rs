@@ -27,10 +27,11 @@ fn limits() -> HubLimits {
         device_burst: 200,
         coalesce: HashMap::from([("noisy".to_owned(), 50)]),
         state: Limits::default(),
+        snapshot_after: 20,
     }
 }
 
-async fn hub_on(store: Store) -> (Hub, CancellationToken, tokio::task::JoinHandle<()>) {
+pub(super) async fn hub_on(store: Store) -> (Hub, CancellationToken, tokio::task::JoinHandle<()>) {
     let stop = CancellationToken::new();
     let (hub, task) = start(store, limits(), "1", stop.clone()).await.unwrap();
     (hub, stop, task)
@@ -50,7 +51,7 @@ fn ann() -> Actor {
     }
 }
 
-fn said(text: &str) -> Input {
+pub(super) fn said(text: &str) -> Input {
     Input::Said {
         id: mint(EventId::new),
         by: ann(),
@@ -69,14 +70,14 @@ fn about() -> SessionAbout {
 }
 
 /// The hub's idea of an attached process.
-struct Process {
+pub(super) struct Process {
     session: SessionId,
     number: u64,
     outgoing: mpsc::Receiver<ToSession>,
 }
 
 impl Process {
-    async fn attach(hub: &Hub, session: SessionId) -> Self {
+    pub(super) async fn attach(hub: &Hub, session: SessionId) -> Self {
         let (outlet, outgoing) = Outlet::new(&[]);
         let number = outlet.number;
         let input = Input::Attached { session, about: about(), wrote: vec![], holding: vec![] };
@@ -85,13 +86,13 @@ impl Process {
     }
 
     /// The ids that came as one, and their text.
-    async fn next_event(&mut self) -> (Vec<EventId>, String) {
+    pub(super) async fn next_event(&mut self) -> (Vec<EventId>, String) {
         let Some(ToSession::Event(held, also)) = self.outgoing.recv().await else { panic!("no event") };
         let ids = [held.event.id].into_iter().chain(also).collect();
         (ids, held.event.text.to_string())
     }
 
-    async fn wrote(&self, hub: &Hub, events: Vec<EventId>) {
+    pub(super) async fn wrote(&self, hub: &Hub, events: Vec<EventId>) {
         hub.submit(Input::Wrote { session: self.session, events, way: None }).await.unwrap();
     }
 }
@@ -202,6 +203,18 @@ async fn of_two_gates_on_one_journal_the_loser_is_told_who_was_first() {
         panic!("the second verdict counted");
     };
     assert_eq!(life.name(), "answered");
+}
+
+#[tokio::test]
+async fn what_another_gate_wrote_is_known_with_the_next_record_of_ones_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("journal.db");
+    let (one, ..) = hub_on(disk(&path)).await;
+    let (two, ..) = hub_on(disk(&path)).await;
+    let Ok(Answer::Accepted { event, .. }) = two.submit(said("theirs")).await else { panic!() };
+    assert!(one.look(move |state| state.event(event).is_none()).await.unwrap());
+    one.submit(said("ours")).await.unwrap();
+    assert!(one.look(move |state| state.event(event).is_some()).await.unwrap());
 }
 
 #[tokio::test]

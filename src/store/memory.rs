@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use super::chain::{self, Found, GENESIS, Hash, Salt, Skeleton, Walk};
-use super::{Append, Entry, Payload, Refused, Safety, Seq, StoreError, Stored, Verified, VerifyError, WrittenAppends};
+use super::{
+    Append, Entry, Payload, Refused, Safety, Seq, Snapshot, StoreError, Stored, Verified, VerifyError, WrittenAppends,
+};
 
 /// Whoever waits for what was written to be safe, in the order of the writing.
 pub(crate) type Syncs = std::sync::mpsc::Receiver<tokio::sync::oneshot::Sender<Result<(), String>>>;
@@ -22,6 +24,8 @@ pub(crate) struct Memory {
     pub(super) refusal: Arc<Mutex<Option<Refused>>>,
     /// Tells a test who waits to be safe.
     syncs: Option<std::sync::mpsc::Sender<tokio::sync::oneshot::Sender<Result<(), String>>>>,
+    /// The last that was kept.
+    snapshot: Option<Snapshot>,
 }
 
 struct Record {
@@ -78,6 +82,22 @@ impl Memory {
 
     pub(super) fn replay(&self, after: Seq, each: &mut dyn FnMut(Stored)) {
         self.after(after).for_each(each);
+    }
+
+    pub(super) fn pick(&self, seqs: &[Seq], each: &mut dyn FnMut(Stored)) {
+        self.after(Seq(0)).filter(|stored| seqs.contains(&stored.seq)).for_each(each);
+    }
+
+    pub(super) fn snapshot(&self) -> Option<Snapshot> {
+        self.snapshot.clone()
+    }
+
+    pub(super) fn keep_snapshot(&mut self, upto: Seq, bytes: Vec<u8>) -> bool {
+        let ends_there = self.records.len() as u64 == upto.0;
+        if ends_there {
+            self.snapshot = Some(Snapshot { upto, bytes });
+        }
+        ends_there
     }
 
     pub(super) fn read(&self, subject: &str) -> Vec<Stored> {

@@ -182,6 +182,22 @@ pub(crate) enum Glance {
     Foreign,
 }
 
+/// What all records up to one of them come to, in the words of whoever made it. A cache: nothing is in it that is not in the
+/// records, and it may be deleted at any time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Snapshot {
+    pub(crate) upto: Seq,
+    pub(crate) bytes: Vec<u8>,
+}
+
+/// What was erased.
+#[derive(Debug)]
+pub(crate) struct Erasure {
+    pub(crate) payloads: usize,
+    /// Why copies of them may still be there, and for how long: the next one who opens the journal sees to it.
+    pub(crate) left: Option<StoreError>,
+}
+
 /// The chain as it was found to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Verified {
@@ -274,6 +290,16 @@ impl Store {
         }
     }
 
+    /// Keeps a snapshot in the place of the one before, off the caller's thread. It must hold no payload: those are erased
+    /// in the records alone. False, and nothing is kept, where the journal does not end at `upto`.
+    pub(crate) fn keep_snapshot(&mut self, upto: Seq, bytes: Vec<u8>) -> bool {
+        match self {
+            #[cfg(test)]
+            Self::Memory(memory) => memory.keep_snapshot(upto, bytes),
+            Self::Sqlite(sqlite) => sqlite.keep_snapshot(upto, bytes),
+        }
+    }
+
     /// The records, read on the caller's thread.
     pub(crate) fn records(&self) -> Records<'_> {
         match self {
@@ -294,12 +320,12 @@ impl Store {
 
     /// Erases the payloads of a subject and says how many there were; the skeletons and the chain stay.
     ///
-    /// On disk the bytes are gone from the journal and its side files when this returns, but not from a backup that
-    /// an upgrade has left beside it.
-    pub(crate) fn erase(&mut self, subject: &str) -> Result<usize, StoreError> {
+    /// On disk the bytes are gone from the journal and its side files when this returns, unless it says that some are
+    /// left, but not from a backup that an upgrade has left beside it.
+    pub(crate) fn erase(&mut self, subject: &str) -> Result<Erasure, StoreError> {
         match self {
             #[cfg(test)]
-            Self::Memory(memory) => Ok(memory.erase(subject)),
+            Self::Memory(memory) => Ok(Erasure { payloads: memory.erase(subject), left: None }),
             Self::Sqlite(sqlite) => sqlite.erase(subject),
         }
     }

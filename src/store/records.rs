@@ -3,7 +3,7 @@
 #[cfg(test)]
 use super::Memory;
 use super::sqlite::Journal;
-use super::{Seq, StoreError, Stored, Verified, VerifyError};
+use super::{Seq, Snapshot, StoreError, Stored, Verified, VerifyError};
 
 /// What can be read of a journal, by whoever may look at it.
 #[derive(Clone, Copy)]
@@ -23,6 +23,28 @@ impl Records<'_> {
                 Ok(())
             }
             Self::Sqlite(journal) => journal.replay(after, each),
+        }
+    }
+
+    /// Calls `each` for those of these records that there are. They are named in order.
+    pub(crate) fn pick(&self, seqs: &[Seq], each: &mut dyn FnMut(Stored)) -> Result<(), StoreError> {
+        match self {
+            #[cfg(test)]
+            Self::Memory(memory) => {
+                memory.pick(seqs, each);
+                Ok(())
+            }
+            Self::Sqlite(journal) => journal.pick(seqs, each),
+        }
+    }
+
+    /// What was last kept with `Store::keep_snapshot`, if it is whole and the journal has the record up to which it was
+    /// made.
+    pub(crate) fn snapshot(&self) -> Option<Snapshot> {
+        match self {
+            #[cfg(test)]
+            Self::Memory(memory) => memory.snapshot(),
+            Self::Sqlite(journal) => journal.snapshot(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use tempfile::tempdir;
 
-use super::{Append, Durability, Entry, Payload, Refused, Seq, Store, Stored, VerifyError};
+use super::{Append, Durability, Entry, Payload, Refused, Seq, Snapshot, Store, Stored, VerifyError};
 
 #[tokio::test]
 async fn memory_keeps_the_contract() {
@@ -28,6 +28,7 @@ async fn story(mut store: Store) {
     one_conflict_does_not_fail_the_others(&mut store).await;
     an_append_is_taken_whole_or_not_at_all(&mut store).await;
     records_come_back_in_order(&store);
+    a_snapshot_is_kept_where_the_journal_ends(&mut store);
     erasing_takes_payloads_and_leaves_skeletons(&mut store);
     the_chain_holds_up_to_a_noted_head(&mut store).await;
 }
@@ -100,11 +101,29 @@ fn records_come_back_in_order(store: &Store) {
     assert_eq!(store.records().read("ask").unwrap(), []);
 }
 
+fn a_snapshot_is_kept_where_the_journal_ends(store: &mut Store) {
+    let records = store.records().page(Seq(0), 100).unwrap();
+    let [second, third, last] = [&records[1], &records[2], &records[records.len() - 1]];
+    let mut picked = vec![];
+    let wanted = [second.seq, third.seq, last.seq, Seq(last.seq.0 + 1)];
+    store.records().pick(&wanted, &mut |stored| picked.push(stored)).unwrap();
+    assert_eq!(picked.iter().collect::<Vec<_>>(), [second, third, last], "those that there are");
+
+    assert_eq!(store.records().snapshot(), None);
+    assert!(!store.keep_snapshot(second.seq, b"of two".to_vec()));
+    assert!(store.keep_snapshot(last.seq, b"of all".to_vec()));
+    // The thread that writes it reads as well, one after the other.
+    let (tell, told) = std::sync::mpsc::channel();
+    store.aside(move |_| tell.send(()).unwrap());
+    told.recv().unwrap();
+    assert_eq!(store.records().snapshot(), Some(Snapshot { upto: last.seq, bytes: b"of all".to_vec() }));
+}
+
 fn erasing_takes_payloads_and_leaves_skeletons(store: &mut Store) {
     let head = store.records().head().unwrap();
-    assert_eq!(store.erase("ask/1").unwrap(), 2);
-    assert_eq!(store.erase("ask/1").unwrap(), 0);
-    assert_eq!(store.erase("ask/99").unwrap(), 0);
+    assert_eq!(store.erase("ask/1").unwrap().payloads, 2);
+    assert_eq!(store.erase("ask/1").unwrap().payloads, 0);
+    assert_eq!(store.erase("ask/99").unwrap().payloads, 0);
 
     let asked = stored(1, "ask/1", "asked", Payload::Erased);
     let allowed = stored(2, "ask/1", "allowed by ann", Payload::Erased);

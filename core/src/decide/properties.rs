@@ -232,6 +232,36 @@ proptest! {
     }
 
     #[test]
+    fn a_snapshot_and_the_records_after_it_give_the_same_state(story in any_story(), cut in 0..200_usize) {
+        let (state, journal) = play(&story, |_, _, _, _| {});
+        let (before, after) = journal.split_at(cut.min(journal.len()));
+        let saved = replayed(before, state.limits().clone());
+        let ends = vec![(Subject::Gate, 1)];
+        let bytes = saved.save(&ends);
+        let empty = State::with_memory(state.limits().clone(), forgetful());
+        let (mut restored, known_ends) = empty.restored(&bytes).expect("it was just saved");
+        prop_assert_eq!(known_ends, ends);
+        for revision in restored.text_records() {
+            let (_, record) = &journal[revision as usize - 1];
+            prop_assert!(restored.put_text_back(revision, record), "{:?}", record);
+        }
+        prop_assert_eq!(&restored, &saved);
+        after.iter().for_each(|(at, record)| restored.apply(*at, record));
+        prop_assert_eq!(restored, state);
+    }
+
+    #[test]
+    fn any_bytes_are_a_snapshot_or_not_but_never_a_panic(cut: prop::sample::Index, flipped: prop::sample::Index, bit in 0..8_u8) {
+        let story = [(0, Input::Started { version: "1".into() })];
+        let (state, _) = play(&story, |_, _, _, _| {});
+        let mut bytes = state.save(&[]);
+        bytes[flipped.index(state.save(&[]).len())] ^= 1 << bit;
+        drop(State::restore(Limits::default(), &bytes));
+        bytes.truncate(cut.index(bytes.len()));
+        prop_assert!(State::restore(Limits::default(), &bytes).is_none());
+    }
+
+    #[test]
     fn the_same_records_give_the_same_state_under_any_limits(story in any_story(), limits in any_limits()) {
         let (state, journal) = play(&story, |_, _, _, _| {});
         let mut under_others = replayed(&journal, limits);

@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::{Chat, Queue, State, UsedKey};
+use super::{AskRecords, Chat, KeptReply, Queue, State, UsedKey};
 use crate::ask::{AskLife, ReportedOutcome};
 use crate::event::{ChatId, DeliveryWay, Event, EventLife, Label, Reply, Text, TrackedEvent};
 use crate::ids::{EventId, Moment, OrderId, ReplyId, SessionId};
@@ -21,7 +21,7 @@ impl State {
         self.last = self.no_earlier(at);
         match record {
             Record::Opened { .. } => self.opened(at),
-            Record::ClockSet { .. } => self.clock_set(at),
+            Record::ClockSet { was } => self.clock_set(at, Moment(*was)),
             Record::Received { event, to } => self.received(event, *to),
             Record::Seen { event } => self.seen(*event, at),
             Record::EventExpired { event } => self.settle_event(*event, EventLife::Expired { at }),
@@ -61,11 +61,15 @@ impl State {
                 self.codes.insert(ask.code, ask.id);
                 self.open_asks.insert(ask.id);
                 self.asks.insert(ask.id, (ask.clone(), AskLife::Open { votes: vec![] }));
+                self.ask_records.insert(ask.id, AskRecords { asked: self.revision, votes: vec![], answered: None });
             }
             Record::Answered { ask, verdict } => self.answer_ask(*ask, verdict.clone()),
             Record::Voted { ask, verdict } => {
                 if let Some((_, AskLife::Open { votes })) = self.asks.get_mut(ask) {
                     votes.push(verdict.clone());
+                    if let Some(records) = self.ask_records.get_mut(ask) {
+                        records.votes.push(self.revision);
+                    }
                 }
             }
             Record::AskExpired { ask } => self.settle_ask(*ask, AskLife::Expired { at }),
@@ -119,9 +123,11 @@ impl State {
     }
 
     /// The clock was ahead and is right again: what happened meanwhile happened now, or its time would never come.
-    fn clock_set(&mut self, at: Moment) {
+    fn clock_set(&mut self, at: Moment, was: Moment) {
         self.opened = self.opened.min(at);
         for session in self.sessions.values_mut() {
+            // As long ago as before: by this it is judged what the agent may have started.
+            session.since = Moment(session.since.0.saturating_sub(was.since(at)));
             session.active = session.active.min(at);
             match &mut session.presence {
                 Presence::Expected { since } | Presence::Lost { since } => *since = (*since).min(at),
@@ -151,6 +157,7 @@ impl State {
             attempts: 0,
             queued: event.at,
             arrival: self.arrivals,
+            revision: self.revision,
             delivered: None,
             first_delivered: None,
             size: event.text.len(),
@@ -358,22 +365,23 @@ impl State {
     }
 
     fn replied(&mut self, reply: &Reply) {
-        self.replies.push_back((self.revision, reply.clone()));
+        let (said, changed) = (self.revision, self.revision);
+        self.replies.push_back(KeptReply { said, changed, reply: reply.clone() });
         self.forget_replies();
     }
 
     fn reply_edited(&mut self, id: ReplyId, text: &Text, at: Moment) {
-        let known = self.replies.iter_mut().rev().find(|(_, reply)| reply.id == id);
-        let Some((revision, reply)) = known else { return };
-        *revision = self.revision;
+        let known = self.replies.iter_mut().rev().find(|kept| kept.reply.id == id);
+        let Some(KeptReply { changed, reply, .. }) = known else { return };
+        *changed = self.revision;
         (reply.text, reply.edited) = (text.clone(), Some(at));
         self.forget_replies();
     }
 
     fn forget_replies(&mut self) {
-        let mut bytes: usize = self.replies.iter().map(|(_, reply)| reply.text.len()).sum();
+        let mut bytes: usize = self.replies.iter().map(|kept| kept.reply.text.len()).sum();
         while self.replies.len() > self.memory.replies || bytes > self.memory.reply_bytes && self.replies.len() > 1 {
-            bytes -= self.replies.pop_front().map_or(0, |(_, reply)| reply.text.len());
+            bytes -= self.replies.pop_front().map_or(0, |kept| kept.reply.text.len());
         }
     }
 

@@ -29,8 +29,15 @@ impl State {
         if matches!(life, AskLife::Answered { .. }) && ask.details.confirm_within.is_some() {
             self.awaiting.insert(id);
         }
+        let is_answered = matches!(life, AskLife::Answered { .. });
         *current = life;
         let bytes = ask.bytes();
+        if let Some(records) = self.ask_records.get_mut(&id) {
+            records.votes.clear();
+        }
+        if is_answered {
+            self.note_answer(id);
+        }
         self.open_asks.remove(&id);
         self.settled_asks.push_back(id);
         self.settled_texts.push_back((id, bytes));
@@ -53,8 +60,16 @@ impl State {
             Some((_, current)) if current.is_unconfirmed() => *current = life,
             _ => return self.settle_ask(id, life),
         }
+        self.note_answer(id);
         self.unconfirmed.remove(&id);
         self.awaiting.insert(id);
+    }
+
+    /// The record that is being applied has the verdict on the ask.
+    fn note_answer(&mut self, id: AskId) {
+        if let Some(records) = self.ask_records.get_mut(&id) {
+            records.answered = Some(self.revision);
+        }
     }
 
     pub(super) fn called(&mut self, session: SessionId, call: &ToolCall, at: Moment) {
@@ -134,6 +149,7 @@ impl State {
             }
             self.awaiting.remove(&oldest);
             self.unconfirmed.remove(&oldest);
+            self.ask_records.remove(&oldest);
             if let Some((ask, _)) = self.asks.remove(&oldest) {
                 let also = self.joined.remove(&ask.id);
                 for code in also.into_iter().chain([ask.code]) {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::State;
+use super::snapshot::saved_structs;
 use crate::connector::{ConnectorName, Identity, SentAbout, SentMessage};
 use crate::event::{ChatId, Event};
 use crate::people::{Right, Via};
@@ -33,6 +34,11 @@ pub struct Connected {
 struct Writers {
     people: Vec<String>,
     used: u64,
+}
+
+saved_structs! {
+    Connected { position, chats, chat_order, messages, message_order }
+    Writers { people, used }
 }
 
 impl Connected {

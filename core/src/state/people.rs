@@ -78,6 +78,10 @@ impl State {
     fn forget_votes(&mut self, name: &str) {
         for id in &self.open_asks {
             if let Some((_, AskLife::Open { votes })) = self.asks.get_mut(id) {
+                if let Some(records) = self.ask_records.get_mut(id) {
+                    let mut voters = votes.iter().map(|vote| &vote.by);
+                    records.votes.retain(|_| voters.next().is_some_and(|by| by != name));
+                }
                 votes.retain(|vote| vote.by != name);
             }
         }

@@ -15,7 +15,7 @@ use super::body::{Params, read_json};
 use super::files::on_disk;
 use super::response::{ErrorResponse, Json};
 use super::{Door, sse};
-use crate::hub::{Payload, Seq, Stored};
+use crate::hub::{Erasure, Payload, Seq, Stored};
 
 /// Bytes kept of the description of what was tried.
 const MAX_TRIED: usize = 1000;
@@ -151,7 +151,11 @@ pub(super) async fn redact(
         _ => return Err(unknown().into()),
     };
     for subject in candidates {
-        let erased = door.hub.erase(subject.clone()).await?;
+        let Erasure { payloads: erased, left } = door.hub.erase(subject.clone()).await?;
+        if erased > 0 {
+            // Erasing leaves no trace in what was erased, so it leaves one here, whatever else goes wrong.
+            door.hub.submit(Input::Redacted { what: subject.to_string(), by: actor.clone() }).await?;
+        }
         let owner = match &subject {
             Subject::Event(event) => Some(event.to_string()),
             Subject::Session(session) => Some(session.to_string()),
@@ -160,9 +164,11 @@ pub(super) async fn redact(
         if let Some(owner) = owner {
             on_disk(&door, move |files| files.erase(&owner)).await?;
         }
+        if let Some(why) = left {
+            let words = format!("copies may be left in the journal's write-ahead log until it is opened anew: {why}");
+            return Err(Fault::new(Kind::JournalFailed, words).into());
+        }
         if erased > 0 {
-            // Erasing leaves no trace in what was erased, so it leaves one here.
-            door.hub.submit(Input::Redacted { what: subject.to_string(), by: actor }).await?;
             return Ok(Json(Redacted { subject: subject.to_string(), erased }));
         }
     }

@@ -25,6 +25,7 @@ async fn a_record_that_cannot_be_read_is_passed_over_and_named() {
         device_burst: 200,
         coalesce: Default::default(),
         state: Default::default(),
+        snapshot_after: 100_000,
     };
     let stop = CancellationToken::new();
     let (hub, _task) = crate::hub::start(open(), limits, "1", stop.clone()).await.unwrap();

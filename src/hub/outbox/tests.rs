@@ -48,6 +48,7 @@ impl World {
             device_burst: 200,
             coalesce: Default::default(),
             state: Default::default(),
+            snapshot_after: 100_000,
         };
         let stop = CancellationToken::new();
         let (hub, task) = start(store, limits, "1", stop.clone()).await.unwrap();

@@ -117,7 +117,9 @@ impl HubLoop {
                 self.is_refusing = results.iter().any(|result| matches!(result, Err(Refused::Failed(_))));
             }
             let taken_back = results.iter().any(Result::is_err);
-            if taken_back {
+            let last = results.iter().rev().find_map(|result| result.as_ref().ok());
+            // Where another writer was there in between, the state lacks its records.
+            if taken_back || last.is_some_and(|last| last.0 != self.state.revision()) {
                 self.reload_or_break();
             }
             let arrivals = self.state.arrivals();

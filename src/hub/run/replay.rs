@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use portcullis_core::{Event, EventId, Moment, Record, State, Subject};
+use portcullis_core::{Event, EventId, Limits, Moment, Record, State, Subject};
 use portcullis_wire::record::{self, RecordPayload};
 
 use super::super::Trouble;
 use super::super::heads::Heads;
 use super::super::roster::Roster;
-use super::{HubLoop, journal};
+use super::{HubLoop, journal, snapshot};
 use crate::store::{self, Records, Seq, Stored};
 
 impl HubLoop {
@@ -28,27 +28,35 @@ impl HubLoop {
 
     /// Makes the state anew from the journal.
     pub(super) fn reload(&mut self) -> anyhow::Result<()> {
-        let mut state = State::new(self.state.limits().clone());
-        let mut unreadable = None;
-        let mut heads = Heads::default();
-        self.store.records().replay(Seq(0), &mut |stored| match read_record(&stored) {
-            Ok(record) => {
-                state.apply(Moment(stored.at), &record);
-                heads.moved(record.subject(), stored.seq, &state);
-            }
-            Err(error) => drop(unreadable.get_or_insert(error)),
-        })?;
-        match unreadable {
-            Some(error) => Err(error),
-            None => {
-                self.state = state;
-                self.heads = heads;
-                self.safe = self.safe.min(self.state.arrivals());
-                self.tell_roster.send_replace(Arc::new(Roster::of(&self.state)));
-                Ok(())
-            }
-        }
+        let read = read_state(self.store.records(), self.state.limits(), &self.version)?;
+        (self.state, self.heads, self.snapshot_at) = (read.state, read.heads, read.snapshot.0);
+        self.safe = self.safe.min(self.state.arrivals());
+        self.tell_roster.send_replace(Arc::new(Roster::of(&self.state)));
+        Ok(())
     }
+}
+
+/// What the journal comes to.
+pub(super) struct ReadState {
+    pub(super) state: State,
+    pub(super) heads: Heads,
+    /// Up to this record it was in a snapshot.
+    pub(super) snapshot: Seq,
+}
+
+pub(super) fn read_state(records: Records<'_>, limits: &Limits, version: &str) -> anyhow::Result<ReadState> {
+    let restored = snapshot::restored(records, limits, version);
+    let empty = || ReadState { state: State::new(limits.clone()), heads: Heads::default(), snapshot: Seq(0) };
+    let mut read = restored.unwrap_or_else(empty);
+    let mut unreadable = None;
+    records.replay(read.snapshot, &mut |stored| match read_record(&stored) {
+        Ok(record) => {
+            read.state.apply(Moment(stored.at), &record);
+            read.heads.moved(record.subject(), stored.seq, &read.state);
+        }
+        Err(error) => drop(unreadable.get_or_insert(error)),
+    })?;
+    unreadable.map_or(Ok(read), Err)
 }
 
 /// An event whole, as it was received.

@@ -12,7 +12,11 @@ use rusqlite::{Connection, MAIN_DB};
 use super::Journal;
 use super::form::{ERASED, RowRecord};
 use super::write::Transaction;
-use crate::store::{Seq, StoreError};
+use crate::store::{Erasure, Seq, StoreError};
+
+/// Something was erased, and may still stand in the write-ahead log.
+const UNEMPTIED: &str = "unemptied";
+const SET_UNEMPTIED: &str = "INSERT OR REPLACE INTO meta VALUES (?1, x'01')";
 
 /// Where a payload stands.
 pub(super) struct Place {
@@ -37,11 +41,15 @@ impl Place {
     }
 }
 
+/// Within the transaction that erases: if nobody empties the log after it, the next one who opens the journal does.
+pub(super) fn note_unemptied(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute(SET_UNEMPTIED, [UNEMPTIED]).map(drop)
+}
+
 impl Journal {
-    pub(super) fn erase(&mut self, subject: &str) -> Result<usize, StoreError> {
-        let erased = self.erase_all(subject).map_err(StoreError::doing("erasing payloads"))?;
-        self.empty_the_log()?;
-        Ok(erased)
+    pub(super) fn erase(&mut self, subject: &str) -> Result<Erasure, StoreError> {
+        let payloads = self.erase_all(subject).map_err(StoreError::doing("erasing payloads"))?;
+        Ok(Erasure { payloads, left: self.empty_the_log().err() })
     }
 
     fn erase_all(&self, subject: &str) -> rusqlite::Result<usize> {
@@ -53,6 +61,9 @@ impl Journal {
                 place.erase(&transaction)?;
                 erased += 1;
             }
+        }
+        if erased > 0 {
+            note_unemptied(&transaction)?;
         }
         transaction.commit()?;
         Ok(erased)
@@ -67,6 +78,26 @@ impl Journal {
     /// not wait for another who does, our own checkpointer included.
     pub(super) fn empty_the_log(&self) -> Result<(), StoreError> {
         let doing = "erasing payloads from the write-ahead log";
+        self.truncate_the_log(doing)?;
+        let forget = "DELETE FROM meta WHERE name = ?1";
+        self.connection.execute(forget, [UNEMPTIED]).map_err(StoreError::doing(doing)).map(drop)
+    }
+
+    /// Whether something that was erased may still stand in the log: whoever erased it did not get to emptying that.
+    pub(super) fn is_unemptied(&self) -> bool {
+        self.meta(UNEMPTIED).is_ok_and(|noted| noted.is_some())
+    }
+
+    /// Does what an erasure that was broken off did not get to.
+    pub(super) fn empty_a_log_that_was_left(&self) {
+        if self.is_unemptied()
+            && let Err(error) = self.empty_the_log()
+        {
+            tracing::warn!("what was erased may still stand in the journal's write-ahead log: {error}");
+        }
+    }
+
+    fn truncate_the_log(&self, doing: &'static str) -> Result<(), StoreError> {
         let deadline = Instant::now() + self.patience;
         loop {
             let busy = self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));

@@ -32,8 +32,9 @@ pub(super) fn make_private(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn create_private(path: &Path) -> io::Result<()> {
-    OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path).map(drop)
+/// A new file. One that is there already is an error.
+pub(super) fn create_private(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path)
 }
 
 /// Copies the journal to `backup`, replacing an older one. WrittenAppends under another name first: what is called a backup

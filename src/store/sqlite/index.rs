@@ -9,7 +9,7 @@ use std::fs;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension as _};
 
 use super::files::{beside, make_private};
 use super::read::RowReader;
@@ -58,7 +58,7 @@ impl Index {
         });
         found.unwrap_or_else(|error| {
             tracing::warn!(%error, path = %self.path.display(), "the journal's index cannot be read");
-            self.connection.take();
+            self.give_up(&error);
             (vec![], Seq(0))
         })
     }
@@ -71,9 +71,31 @@ impl Index {
         opened.as_ref().map_or_else(|| Ok(T::default()), look)
     }
 
-    /// Takes in what was appended, if it is enough to be worth it.
-    pub(super) fn fill(&self, journal: &RowReader<'_>) -> rusqlite::Result<()> {
+    /// Takes it away when it is damaged inside, so that it is made anew.
+    fn give_up(&self, error: &rusqlite::Error) {
+        self.connection.take();
+        if matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
+            && let Err(error) = self.remove()
+        {
+            tracing::warn!(%error, path = %self.path.display(), "the journal's damaged index cannot be removed");
+        }
+    }
+
+    /// Takes in what was appended, if it is enough to be worth it, for as long as it `is_wanted`.
+    pub(super) fn fill(&self, journal: &RowReader<'_>, is_wanted: &dyn Fn() -> bool) -> rusqlite::Result<()> {
+        let filled = self.fill_up(journal, is_wanted);
+        if let Err(error) = &filled {
+            self.give_up(error);
+        }
+        filled
+    }
+
+    fn fill_up(&self, journal: &RowReader<'_>, is_wanted: &dyn Fn() -> bool) -> rusqlite::Result<()> {
         let tail = Tail::look_up(journal.connection)?;
+        if !self.path.exists() {
+            // Someone has taken it away.
+            self.connection.take();
+        }
         let known = self.with_opened(filled).unwrap_or_else(|error| {
             tracing::warn!(%error, "the journal's index is made anew");
             None
@@ -91,8 +113,18 @@ impl Index {
         let opened = self.connection.borrow();
         let Some(index) = opened.as_ref() else { return Ok(()) };
         let mut upto = known;
-        while upto < tail.last {
+        while upto < tail.last && is_wanted() {
             upto = fill_some(index, journal, upto)?;
+        }
+        Ok(())
+    }
+
+    fn remove(&self) -> std::io::Result<()> {
+        for suffix in ["", "-wal", "-shm"] {
+            match fs::remove_file(beside(&self.path, suffix)) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
         }
         Ok(())
     }
@@ -100,12 +132,7 @@ impl Index {
     fn start_anew(&self) -> std::io::Result<()> {
         let mut opened = self.connection.borrow_mut();
         opened.take();
-        for suffix in ["", "-wal", "-shm"] {
-            match fs::remove_file(beside(&self.path, suffix)) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
+        self.remove()?;
         make_private(&self.path)?;
         let made = open(&self.path).and_then(|index| index.execute_batch(SCHEMA).map(|()| index));
         *opened = Some(made.map_err(std::io::Error::other)?);
@@ -125,8 +152,9 @@ fn filled(index: &Connection) -> rusqlite::Result<Option<Tail>> {
     index.query_row(FILLED, [], |row| Ok(Tail { last: row.get(0)?, chain: row.get(1)? })).optional()
 }
 
-/// Whether the journal has the record up to which an index was filled: else it was put in the place of another.
-fn fits(journal: &RowReader<'_>, filled: &Tail) -> bool {
+/// Whether the journal has the record up to which an index was filled or a snapshot made: else it was put in the place of
+/// another.
+pub(super) fn fits(journal: &RowReader<'_>, filled: &Tail) -> bool {
     let same = journal.record(filled.last, |_, record| record.chain == filled.chain);
     matches!(same, Ok(Some(true)))
 }
@@ -178,7 +206,7 @@ mod tests {
         let (_folder, path) = place();
         impatient(&path).append(&[appending("ask/few", None, &["x"])])[0].clone().unwrap();
         let journal = impatient(&path);
-        journal.index.fill(&journal.reader()).unwrap();
+        journal.index.fill(&journal.reader(), &|| true).unwrap();
         assert!(!journal.index.path.exists(), "a small journal needs none");
         drop(journal);
 
@@ -188,7 +216,7 @@ mod tests {
         assert!(without.len() as u64 > WORTHWHILE / SUBJECTS);
         assert_eq!(journal.index.look_up(&journal.reader(), "ask/7"), (vec![], Seq(0)));
 
-        journal.index.fill(&journal.reader()).unwrap();
+        journal.index.fill(&journal.reader(), &|| true).unwrap();
         let (indexed, upto) = journal.index.look_up(&journal.reader(), "ask/7");
         assert_eq!((&indexed, upto), (&without, Tail::look_up(&journal.connection).unwrap().last));
 
@@ -198,7 +226,7 @@ mod tests {
         let answer = later.append(&[appending("ask/7", last, &["later"])])[0].clone().unwrap();
         assert_eq!(later.reader().last_of("ask/7").unwrap(), Some(answer));
         assert_eq!(journal.reader().seqs_of("ask/7").unwrap().len(), without.len() + 1);
-        assert_eq!(later.erase("ask/7").unwrap(), without.len() + 1);
+        assert_eq!(later.erase("ask/7").unwrap().payloads, without.len() + 1);
         drop((journal, later));
         let index = fs::read(beside(&path, ".index")).unwrap();
         let holds = |what: &[u8]| index.windows(what.len()).any(|bytes| bytes == what);
@@ -214,8 +242,44 @@ mod tests {
             let (found, upto) = journal.index.look_up(&journal.reader(), "ask/7");
             assert_eq!((found.len(), upto), (0, Seq(0)));
             assert_eq!(journal.reader().seqs_of("ask/7").unwrap().len(), without.len());
-            journal.index.fill(&journal.reader()).unwrap();
+            journal.index.fill(&journal.reader(), &|| true).unwrap();
             assert_eq!(journal.index.look_up(&journal.reader(), "ask/7").0.len(), without.len(), "made anew");
         }
+    }
+
+    #[test]
+    fn an_index_that_is_damaged_inside_is_made_anew() {
+        let (_folder, path) = place();
+        write_many(&path);
+        let whole = {
+            let journal = impatient(&path);
+            journal.index.fill(&journal.reader(), &|| true).unwrap();
+            journal.reader().seqs_of("ask/7").unwrap()
+        };
+        // The pages behind the first hold neither the schema nor how far it is filled.
+        let beside_it = beside(&path, ".index");
+        let mut index = fs::read(&beside_it).unwrap();
+        let behind = 3 * 4096;
+        assert!(index.len() > 2 * behind);
+        index[behind..].fill(0xff);
+        fs::write(&beside_it, &index).unwrap();
+
+        let journal = impatient(&path);
+        assert_eq!(journal.reader().seqs_of("ask/7").unwrap(), whole, "looked for in the journal itself");
+        assert!(!beside_it.exists(), "taken away");
+        journal.index.fill(&journal.reader(), &|| true).unwrap();
+        assert_eq!(journal.index.look_up(&journal.reader(), "ask/7").0, whole, "made anew");
+    }
+
+    #[test]
+    fn an_index_is_filled_no_further_than_it_is_wanted() {
+        let (_folder, path) = place();
+        write_many(&path);
+        let journal = impatient(&path);
+        let asked = std::cell::Cell::new(0);
+        let once = || asked.replace(asked.get() + 1) == 0;
+        journal.index.fill(&journal.reader(), &once).unwrap();
+        let (_, upto) = journal.index.look_up(&journal.reader(), "ask/7");
+        assert_eq!((asked.get(), upto), (2, Seq(WORTHWHILE)));
     }
 }

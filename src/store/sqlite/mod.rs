@@ -12,6 +12,7 @@ mod opening;
 mod packing;
 mod read;
 mod retention;
+mod snapshot;
 #[cfg(test)]
 mod tampering;
 #[cfg(test)]
@@ -26,13 +27,13 @@ pub(crate) use retention::{Retention, RetireError, Retired};
 use std::cell::RefCell;
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::Connection;
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 
-use super::{Append, Durability, OpenError, Records, Refused, Safety, Seq, StoreError, WrittenAppends};
+use super::{Append, Durability, Erasure, OpenError, Records, Refused, Safety, Seq, StoreError, WrittenAppends};
 use files::beside;
 pub(super) use header::glance;
 use index::Index;
@@ -68,6 +69,8 @@ pub(crate) struct Journal {
     /// Of the row being written, so that its room is used again.
     row: Vec<u8>,
     index: Index,
+    /// Where the snapshot is, if there is one.
+    snapshot: PathBuf,
     /// Whether the file system allows a write-ahead log.
     has_log: bool,
 }
@@ -77,6 +80,7 @@ impl Sqlite {
         let failed = |error: io::Error| OpenError::Failed { path: path.to_owned(), source: error.into() };
         let open = || Journal::open(path, durability);
         let journal = open()?;
+        journal.empty_a_log_that_was_left();
         let checkpointer = Checkpointer::start(open()?).map_err(failed)?;
         let syncer = match durability {
             Durability::Power if journal.has_log => {
@@ -123,8 +127,20 @@ impl Sqlite {
         self.journal.last_of(subject)
     }
 
-    pub(super) fn erase(&mut self, subject: &str) -> Result<usize, StoreError> {
+    pub(super) fn erase(&mut self, subject: &str) -> Result<Erasure, StoreError> {
         self.journal.erase(subject)
+    }
+
+    /// Written by the thread for reads: nobody waits for it.
+    pub(super) fn keep_snapshot(&self, upto: Seq, bytes: Vec<u8>) -> bool {
+        let Some(tail) = self.journal.ends_at(upto) else { return false };
+        let path = self.journal.snapshot.clone();
+        self.aside(Box::new(move |_| {
+            if let Err(error) = snapshot::write(&path, tail, &bytes) {
+                tracing::warn!(%error, path = %path.display(), "the snapshot stays as it was");
+            }
+        }));
+        true
     }
 }
 

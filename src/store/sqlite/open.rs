@@ -12,6 +12,7 @@ use rusqlite::{Connection, ErrorCode, MAIN_DB, OpenFlags};
 use super::Journal;
 use super::files::{back_up, backup_path, make_private, newest_backup};
 use super::index::Index;
+use super::snapshot;
 use super::version::{STEPS, UpgradeStep, recognise, upgrade};
 use super::write::Salts;
 use crate::store::{Durability, OpenError};
@@ -80,6 +81,7 @@ impl Journal {
             known: RefCell::default(),
             row: Vec::new(),
             index: Index::of(path),
+            snapshot: snapshot::path_of(path),
             has_log,
         })
     }

@@ -77,6 +77,29 @@ impl RowReader<'_> {
         Ok(None)
     }
 
+    /// Calls `each` for these records, which are given in order. What stands in one row is read at once.
+    pub(super) fn each_of(&self, seqs: &[Seq], mut each: impl FnMut(RowRecord<'_>)) -> rusqlite::Result<()> {
+        let mut statement = self.connection.prepare_cached(ROW_WITH)?;
+        let mut wanted = seqs.iter().copied();
+        let mut next = wanted.next();
+        while let Some(seq) = next {
+            let mut rows = statement.query([seq])?;
+            let Some(row) = rows.next()? else { return Ok(()) };
+            for record in RowRecords::of(row.get(0)?, row.get_ref(1)?.as_blob()?)? {
+                let record = record?;
+                if Some(record.seq) == next {
+                    each(record);
+                    next = wanted.next();
+                }
+            }
+            if next == Some(seq) {
+                // There is no such record.
+                next = wanted.next();
+            }
+        }
+        Ok(())
+    }
+
     /// Where the records of a subject are, in order.
     pub(super) fn seqs_of(&self, subject: &str) -> rusqlite::Result<Vec<Seq>> {
         let (mut seqs, upto) = self.index.look_up(self, subject);
@@ -105,6 +128,11 @@ impl Journal {
             ControlFlow::Continue(())
         };
         self.reader().each(after, all).map_err(StoreError::doing("replaying the journal"))
+    }
+
+    pub(in crate::store) fn pick(&self, seqs: &[Seq], each: &mut dyn FnMut(Stored)) -> Result<(), StoreError> {
+        let picked = self.reader().each_of(seqs, |record| each(record.stored()));
+        picked.map_err(StoreError::doing("reading records of the journal"))
     }
 
     pub(in crate::store) fn page(&self, after: Seq, limit: usize) -> Result<Vec<Stored>, StoreError> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use super::Journal;
-use super::erase::Place;
+use super::erase::{Place, note_unemptied};
 use super::write::Transaction;
 use crate::store::{Durability, OpenError, Seq, StoreError};
 
@@ -41,7 +41,8 @@ pub(in crate::store) fn retire(path: &Path, retention: Retention) -> Result<Reti
     let mut journal = Journal::open(path, Durability::Process)?;
     let erased = journal.retire(retention).map_err(StoreError::doing("erasing old payloads"))?;
     let until = journal.retired_until().map_err(StoreError::doing("looking at what was erased"))?;
-    if erased > 0 {
+    // Also after one that was killed before it got to this.
+    if journal.is_unemptied() {
         journal.empty_the_log()?;
     }
     Ok(Retired { erased, until })
@@ -86,6 +87,7 @@ impl Journal {
                 for place in &oldest.payloads {
                     place.erase(&transaction)?;
                 }
+                note_unemptied(&transaction)?;
                 transaction.execute(SET_RETIRED, [oldest.upto.0.to_be_bytes().as_slice()])?;
                 transaction.commit()?;
                 erased += oldest.payloads.len();

@@ -163,7 +163,7 @@ async fn an_erased_payload_is_nowhere_on_the_disk() {
         }
         // In no order: what one erasure leaves must not hide from the next.
         for subject in (0..50).map(|step| step * 37 % 50).filter(|subject| subject % 5 != 0) {
-            assert_eq!(store.erase(&format!("event/{subject}")).unwrap(), ROUNDS);
+            assert_eq!(store.erase(&format!("event/{subject}")).unwrap().payloads, ROUNDS);
         }
 
         let mut bytes = fs::read(&path).unwrap();
@@ -186,10 +186,42 @@ fn an_erasure_that_cannot_reach_the_log_says_so_and_can_be_tried_again() {
     journal.append(&[appending("ask/1", None, &["asked"])]);
     let other = Connection::open(&path).unwrap();
     other.execute_batch("BEGIN; SELECT count(*) FROM batch").unwrap();
-    assert!(journal.erase("ask/1").is_err());
+    let erasure = journal.erase("ask/1").unwrap();
+    assert!(erasure.payloads == 1 && erasure.left.is_some(), "{erasure:?}");
     other.execute_batch("COMMIT").unwrap();
-    assert_eq!(journal.erase("ask/1").unwrap(), 0);
-    assert_eq!(fs::metadata(path.with_extension("db-wal")).unwrap().len(), 0);
+    let erasure = journal.erase("ask/1").unwrap();
+    assert!(erasure.payloads == 0 && erasure.left.is_none(), "{erasure:?}");
+    assert!(!log_holds(&path, b"asked, in full"));
+}
+
+/// Of one record, erased or not.
+fn log_holds(path: &std::path::Path, what: &[u8]) -> bool {
+    let log = fs::read(path.with_extension("db-wal")).unwrap();
+    log.windows(what.len()).any(|bytes| bytes == what)
+}
+
+#[test]
+fn what_was_erased_goes_from_the_log_also_when_whoever_erased_it_was_killed_before_that() {
+    for how in ["opened", "retired"] {
+        let (_folder, path) = place();
+        let mut journal = impatient(&path);
+        journal.append(&[appending("ask/1", None, &["asked"])]);
+        let other = Connection::open(&path).unwrap();
+        other.execute_batch("BEGIN; SELECT count(*) FROM batch").unwrap();
+        // As far as one came who was killed then.
+        assert!(journal.erase("ask/1").unwrap().left.is_some());
+        assert!(log_holds(&path, b"asked, in full"));
+        other.execute_batch("COMMIT").unwrap();
+        match how {
+            "opened" => drop(Store::sqlite(&path, Durability::Process).unwrap()),
+            _ => {
+                let nothing = super::Retention { not_before: 0, most_bytes: 1 << 30, keep_after: 0 };
+                assert_eq!(super::retire(&path, nothing).unwrap().erased, 0);
+            }
+        }
+        assert!(!log_holds(&path, b"asked, in full"), "{how}");
+        assert!(!journal.is_unemptied(), "{how}");
+    }
 }
 
 #[test]

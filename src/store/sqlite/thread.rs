@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::iter;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
@@ -32,7 +33,10 @@ impl Syncer {
             while let Ok(first) = asked.recv() {
                 // Each has asked after it had written.
                 let waiting: Vec<Waiting> = iter::once(first).chain(asked.try_iter()).collect();
+                // Dropped before those who wait learn that nobody answers them.
+                let noting = NotingPanic(&noted);
                 let synced = sync(&log, &noted);
+                drop(noting);
                 for waits in waiting {
                     // Who no longer waits does not want to know.
                     waits.send(synced.clone()).ok();
@@ -45,14 +49,31 @@ impl Syncer {
     /// Told when everything that is written by now is safe.
     pub(super) fn sync(&self) -> Safety {
         let (answer, answered) = oneshot::channel();
-        if let Some(jobs) = &self.worker.jobs {
-            jobs.send(answer).ok();
+        let is_asked = self.worker.jobs.as_ref().is_some_and(|jobs| jobs.send(answer).is_ok());
+        if !is_asked {
+            note_gone(&self.failed);
         }
         Safety::Later(answered)
     }
 
     pub(super) fn failure(&self) -> Option<&str> {
         self.failed.get().map(String::as_str)
+    }
+}
+
+/// Nobody syncs any more, so nothing that is written from now on is known to be safe.
+fn note_gone(failed: &OnceLock<String>) {
+    failed.get_or_init(|| "the journal's thread for syncs has ended: start the gate anew".to_owned());
+}
+
+/// Remembers that the thread panicked while it synced: what was written by then may be lost.
+struct NotingPanic<'a>(&'a OnceLock<String>);
+
+impl Drop for NotingPanic<'_> {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            note_gone(self.0);
+        }
     }
 }
 
@@ -74,6 +95,15 @@ pub(super) struct Checkpointer {
     /// By how many bytes the log has grown since the thread was last woken, roughly. The first append wakes it: a journal
     /// that was made larger elsewhere may lack an index.
     grown: usize,
+    /// Set when nobody waits for the index any more.
+    is_stopping: Arc<AtomicBool>,
+}
+
+/// A stop does not wait until the index is filled: the next gate goes on with that.
+impl Drop for Checkpointer {
+    fn drop(&mut self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Checkpointer {
@@ -83,17 +113,20 @@ impl Checkpointer {
     const PER_BATCH: usize = 4096;
 
     pub(super) fn start(journal: Journal) -> io::Result<Self> {
+        let is_stopping = Arc::new(AtomicBool::new(false));
+        let stopping = Arc::clone(&is_stopping);
         let checkpoint = move |wakes: Receiver<()>| {
+            let is_wanted = || !stopping.load(Ordering::Relaxed);
             for () in wakes {
                 if let Err(error) = journal.checkpoint() {
                     tracing::warn!(%error, "the journal's write-ahead log stays as it is for now");
                 }
-                if let Err(error) = journal.index.fill(&journal.reader()) {
+                if let Err(error) = journal.index.fill(&journal.reader(), &is_wanted) {
                     tracing::warn!(%error, "the journal's index stays as it is for now");
                 }
             }
         };
-        Ok(Self { worker: Worker::start("checkpoint", 1, checkpoint)?, grown: Self::WORTHWHILE })
+        Ok(Self { worker: Worker::start("checkpoint", 1, checkpoint)?, grown: Self::WORTHWHILE, is_stopping })
     }
 
     pub(super) fn appended(&mut self, bytes: usize) {
@@ -170,6 +203,23 @@ mod tests {
         let syncer = Syncer { worker: later, failed: Arc::default() };
         assert!(syncer.sync().reached().await.is_err());
         assert!(syncer.sync().reached().await.is_err());
+        assert!(syncer.failure().is_some_and(|why| why.contains("start the gate anew")));
+    }
+
+    #[test]
+    fn a_panic_while_syncing_is_remembered_before_those_who_wait_are_told() {
+        let failed = OnceLock::new();
+        drop(NotingPanic(&failed));
+        assert_eq!(failed.get(), None, "nothing happened");
+        let panicked = thread::scope(|scope| {
+            scope
+                .spawn(|| {
+                    let _noting = NotingPanic(&failed);
+                    panic!("on purpose");
+                })
+                .join()
+        });
+        assert!(panicked.is_err() && failed.get().is_some());
     }
 
     #[tokio::test]

@@ -158,7 +158,7 @@ fn a_gate_that_is_killed_again_and_again_loses_no_answered_event_in_either_durab
 }
 
 /// Sends until the gate is gone; the ids of what it answered.
-fn send_until_gone(target: &Target, token: &str, text: &str) -> Vec<String> {
+pub(super) fn send_until_gone(target: &Target, token: &str, text: &str) -> Vec<String> {
     let mut ids = vec![];
     let Ok(mut connection) = Connection::try_open(target) else { return ids };
     let request = Request::post("/").token(token).body(text);

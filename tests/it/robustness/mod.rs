@@ -9,3 +9,4 @@ mod load;
 mod old_journal;
 mod rules_against_bash;
 mod rules_against_claude;
+mod snapshots;

@@ -2,8 +2,9 @@
 
 use portcullis_core::policy::{Mode, Reason, Risk, RiskLevel};
 use portcullis_core::{
-    Address, AskKind, AskTimeout, Behavior, ChatId, Code, Details, Device, Edited, IdempotencyKey, Label, Offer,
-    OnTimeout, Order, ReplyId, Ruling, Scope, SentAbout, SentFile, SentMessage, Source, Text, TokenScope, Via,
+    Address, AskKind, AskTimeout, Behavior, ChatId, Code, Details, Device, Edited, IdempotencyKey, Label, Limits,
+    Offer, OnTimeout, Order, ReplyId, Ruling, Scope, SentAbout, SentFile, SentMessage, Source, State, Text, TokenScope,
+    Via,
 };
 use proptest::prelude::*;
 
@@ -277,7 +278,57 @@ fn what_was_erased_reads_as_erased() {
     assert_eq!(event.text, Text::Erased);
 }
 
+/// As the journal gives it back.
+fn kept(record: &Record, is_erased: bool) -> Record {
+    let stored = write(record).unwrap();
+    let payload = match &stored.payload {
+        None => RecordPayload::None,
+        Some(_) if is_erased => RecordPayload::Erased,
+        Some(payload) => RecordPayload::Kept(payload),
+    };
+    read(AT, &stored.body, payload).unwrap()
+}
+
+/// A state that was saved and is whole again.
+fn restored(saved: &[u8], record: impl Fn(u64) -> Record) -> State {
+    let (mut state, _) = State::restore(Limits::default(), saved).expect("it was just saved");
+    for revision in state.text_records() {
+        let record = record(revision);
+        assert!(state.put_text_back(revision, &record), "{record:?}");
+    }
+    state
+}
+
 proptest! {
+    #[test]
+    fn a_snapshot_gives_the_same_state_as_all_records_and_holds_no_text(
+        story in prop::collection::vec(any::<prop::sample::Index>(), 0..120),
+        cut: prop::sample::Index,
+    ) {
+        let every = every_record();
+        let story: Vec<Record> = story.iter().map(|which| kept(which.get(&every), false)).collect();
+        let cut = cut.index(story.len() + 1);
+        let mut whole = State::new(Limits::default());
+        story[..cut].iter().for_each(|record| whole.apply(AT, record));
+        let saved = whole.save(&[]);
+        for secret in ["hällo", "high\n", "list", "\"command\"", "a.txt", "fine", "until it ends", "a rule"] {
+            prop_assert!(!saved.windows(secret.len()).any(|bytes| bytes == secret.as_bytes()), "{}", secret);
+        }
+        let mut again = restored(&saved, |revision| story[revision as usize - 1].clone());
+        prop_assert_eq!(&again, &whole);
+        for record in &story[cut..] {
+            whole.apply(AT, record);
+            again.apply(AT, record);
+        }
+        prop_assert_eq!(again, whole);
+        // What was erased after a snapshot was made does not come back by it.
+        let erased = restored(&saved, |revision| kept(&story[revision as usize - 1], true));
+        let shown = format!("{erased:?}");
+        for secret in ["hällo", "high", "\"list\"", "\\\"command", "a.txt", "fine", "until it ends", "a rule"] {
+            prop_assert!(!shown.contains(secret), "{}", secret);
+        }
+    }
+
     #[test]
     fn any_bytes_are_a_record_or_an_error_but_never_a_panic(body: Vec<u8>, payload: Vec<u8>) {
         drop(read(AT, &body, RecordPayload::Kept(&payload)));

@@ -3,6 +3,7 @@
 use expect_test::expect;
 
 use super::check;
+use crate::{Label, Limits, Moment, Moves, Record, SessionAbout, SessionId, State};
 
 #[test]
 fn an_event_waits_for_a_session_and_keeps_its_order() {
@@ -417,6 +418,18 @@ fn who_takes_a_link_over_does_not_make_us_forget_the_agent() {
         let about = &state.sessions().next().unwrap().about;
         assert_eq!((about.pid, about.runs_commands), (Some(7), true), "{line}");
     }
+}
+
+#[test]
+fn a_clock_that_is_set_back_leaves_sessions_as_old_as_they_are() {
+    let mut state = State::new(Limits::default());
+    let session = SessionId::new(Moment(0), 1);
+    let about = SessionAbout::new(Label::new("api").unwrap(), "channel");
+    let attached = Record::Attached { session, about, label: None, wrote: vec![], moves: Moves::Recorded };
+    state.apply(Moment(1_000_000), &attached);
+    state.apply(Moment(700_000), &Record::ClockSet { was: 1_500_000 });
+    let age = Moment(700_000).since(state.session(session).unwrap().since);
+    assert_eq!(age, 500_000, "as it was by the clock before");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::ask::{Ask, CallOutcome, ToolCall};
 use crate::connector::{ConnectorName, Identity, SentMessage};
 use crate::event::{ChatId, DeliveryWay, Event, Label, Reply, Text};
-use crate::ids::{AskId, EventId, OrderId, PairingCode, ReplyId, SessionId, TokenId};
+use crate::ids::{AskId, EventId, IdText, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 use crate::names::names;
 use crate::people::{Pairing, Role, Token};
 use crate::policy::Mode;
@@ -343,11 +343,15 @@ impl Record {
 
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut put = |kind: &str, id: IdText| {
+            f.write_str(kind)?;
+            f.write_str(id.as_str())
+        };
         match self {
             Self::Gate => f.write_str("gate"),
-            Self::Event(id) => write!(f, "event/{id}"),
-            Self::Session(id) => write!(f, "session/{id}"),
-            Self::Ask(id) => write!(f, "ask/{id}"),
+            Self::Event(id) => put("event/", id.text()),
+            Self::Session(id) => put("session/", id.text()),
+            Self::Ask(id) => put("ask/", id.text()),
             Self::Person(name) => write!(f, "person/{name}"),
             Self::Pairing(platform) => write!(f, "pairing/{platform}"),
             Self::Connector(name) => write!(f, "connector/{name}"),

@@ -168,6 +168,8 @@ impl HubLoop {
             self.handle(command).await;
         }
         self.commit().await;
+        // The process is about to end: to free each event by itself would only take time.
+        std::mem::forget(self.state);
     }
 
     fn pump(&mut self) {

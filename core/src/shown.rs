@@ -86,12 +86,40 @@ pub fn spelled_out(text: &str) -> Cow<'_, str> {
 
 /// Whether what stands behind a bracket makes it one of the client's own marks.
 fn is_frame(bracket: &str, after: &str, passed_over: impl Fn(char) -> bool) -> bool {
-    let name = after.trim_start_matches(passed_over);
     let known: &[&str] = if bracket == "<" { &FRAMES } else { &BRACKETED };
+    let name = after.trim_start_matches(passed_over);
     known.iter().any(|frame| {
+        // Without letters that take no room, which are never ASCII, it has to be just this.
+        match name.as_bytes().get(..frame.len()) {
+            None => return false,
+            Some(start) if !start[0].eq_ignore_ascii_case(&frame.as_bytes()[0]) && start[0].is_ascii() => return false,
+            Some(start) if start.is_ascii() => return start.eq_ignore_ascii_case(frame.as_bytes()),
+            Some(_) => {}
+        }
         let mut letters = name.chars().filter(|letter| !takes_no_room(*letter));
         frame.chars().all(|wanted| letters.next().is_some_and(|letter| letter.eq_ignore_ascii_case(&wanted)))
     })
+}
+
+/// Whether [`neutralise`] and [`spelled_out`] would leave a text alone.
+pub fn is_as_sent(text: &str) -> bool {
+    // Every byte is looked at, so that many are at once.
+    if text.bytes().fold(false, |found, byte| found | may_act(byte)) && matches!(spelled_out(text), Cow::Owned(_)) {
+        return false;
+    }
+    let is_bracket = |byte: u8| (byte == b'<') | (byte == b'[');
+    let brackets = text.bytes().enumerate().filter(|(_, byte)| is_bracket(*byte));
+    let mut brackets = brackets.map(|(place, _)| text.split_at(place).1.split_at(1));
+    let has_brackets = text.bytes().fold(false, |found, byte| found | is_bracket(byte));
+    !has_brackets || !brackets.any(|(bracket, after)| is_frame(bracket, after, passed_over))
+}
+
+/// Whether a character that [`spelled_out`] spells out may begin with this byte.
+#[inline]
+fn may_act(byte: u8) -> bool {
+    let is_control = (byte < b' ') & (byte != b'\n') & (byte != b'\r') & (byte != b'\t') | (byte == 0x7f);
+    let begins = (byte == 0xc2) | (byte == 0xcd) | (byte == 0xd8) | (byte == 0xef) | (byte == 0xf3);
+    is_control | begins | (byte >= 0xe1) & (byte <= 0xe3)
 }
 
 /// Whether a character may stand between the bracket and the name of a tag.
@@ -151,6 +179,16 @@ mod tests {
     }
 
     #[test]
+    fn every_character_that_is_spelled_out_is_known_by_its_first_byte() {
+        for letter in '\0'..=char::MAX {
+            let text = letter.to_string();
+            let acts = matches!(spelled_out(&text), Cow::Owned(_));
+            assert!(!acts || may_act(text.as_bytes()[0]), "{letter:?}");
+            assert_eq!(is_as_sent(&text), !acts, "{letter:?}");
+        }
+    }
+
+    #[test]
     fn an_excerpt_never_cuts_a_letter() {
         assert_eq!(excerpt("häuser", Some(2)), ("h", 6));
         assert_eq!(excerpt("häuser", Some(3)), ("hä", 4));
@@ -188,6 +226,7 @@ mod tests {
             proptest::prop_assert!(matches!(neutralise(&safe), Cow::Borrowed(_)));
             let quoted = format!("\"{}\"", text.replace('\n', "\\n"));
             let is_unchanged = safe == text && matches!(spelled_out(&text), Cow::Borrowed(_));
+            proptest::prop_assert_eq!(is_as_sent(&text), is_unchanged, "{:?}", text);
             proptest::prop_assert!(!is_harmless(&quoted) || is_unchanged, "{:?}", text);
         }
     }

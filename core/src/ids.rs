@@ -42,7 +42,7 @@ impl IdText {
         let mut letters = [0; LENGTH];
         let mut rest = id;
         for pair in letters.chunks_exact_mut(2).rev() {
-            pair.copy_from_slice(&PAIRS[rest as usize & 1023]);
+            [pair[0], pair[1]] = PAIRS[rest as usize & 1023];
             rest >>= 10;
         }
         Self(letters)

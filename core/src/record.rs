@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::ask::{Ask, CallOutcome, ToolCall};
 use crate::connector::{ConnectorName, Identity, SentMessage};
 use crate::event::{ChatId, DeliveryWay, Event, Label, Reply, Text};
-use crate::ids::{AskId, EventId, IdText, OrderId, PairingCode, ReplyId, SessionId, TokenId};
+use crate::ids::{AskId, EventId, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 use crate::names::names;
 use crate::people::{Pairing, Role, Token};
 use crate::policy::Mode;
@@ -341,21 +341,47 @@ impl Record {
     }
 }
 
+impl Subject {
+    /// Puts the subject behind a text. Those that there are thousands of do not take the way through a formatter.
+    pub fn put_into(&self, text: &mut String) {
+        match self {
+            Self::Event(id) => {
+                text.push_str("event/");
+                text.push_str(id.text().as_str());
+            }
+            other => text.push_str(&other.to_string()),
+        }
+    }
+}
+
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut put = |kind: &str, id: IdText| {
-            f.write_str(kind)?;
-            f.write_str(id.as_str())
-        };
         match self {
             Self::Gate => f.write_str("gate"),
-            Self::Event(id) => put("event/", id.text()),
-            Self::Session(id) => put("session/", id.text()),
-            Self::Ask(id) => put("ask/", id.text()),
+            Self::Event(id) => write!(f, "event/{id}"),
+            Self::Session(id) => write!(f, "session/{id}"),
+            Self::Ask(id) => write!(f, "ask/{id}"),
             Self::Person(name) => write!(f, "person/{name}"),
             Self::Pairing(platform) => write!(f, "pairing/{platform}"),
             Self::Connector(name) => write!(f, "connector/{name}"),
             Self::Project(folder) => write!(f, "project/{folder}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Moment;
+
+    #[test]
+    fn a_subject_has_one_name() {
+        let (event, session) = (EventId::new(Moment(1), 2), SessionId::new(Moment(1), 2));
+        for subject in [Subject::Gate, Subject::Event(event), Subject::Session(session), Subject::Person("ann".into())]
+        {
+            let mut text = String::from("of ");
+            subject.put_into(&mut text);
+            assert_eq!(text, format!("of {subject}"));
         }
     }
 }

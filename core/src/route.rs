@@ -51,9 +51,11 @@ pub fn route(
         Address::Label(label) => {
             // As in `State::is_meant`, for all sessions at once: of those that wanted the label none is meant while one
             // has it.
-            let named = || state.sessions().filter(|session| session.label == *label).filter(in_scope);
+            let named = state.sessions().filter(|session| session.label == *label).filter(in_scope);
             let wanting = state.sessions().filter(|session| session.about.label == *label).filter(in_scope);
-            match if named().next().is_some() { one_of(named()) } else { one_of(wanting) }? {
+            let mut named = named.peekable();
+            let found = if named.peek().is_some() { one_of(named) } else { one_of(wanting) };
+            match found? {
                 None if !scope.covers(label) => Err(out_of(scope)),
                 found => Ok(found),
             }

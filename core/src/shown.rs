@@ -88,11 +88,14 @@ pub fn spelled_out(text: &str) -> Cow<'_, str> {
 fn is_frame(bracket: &str, after: &str, passed_over: impl Fn(char) -> bool) -> bool {
     let known: &[&str] = if bracket == "<" { &FRAMES } else { &BRACKETED };
     let name = after.trim_start_matches(passed_over);
+    let Some(first) = name.bytes().next() else { return false };
     known.iter().any(|frame| {
-        // Without letters that take no room, which are never ASCII, it has to be just this.
+        // Letters that take no room are never ASCII: without any it has to be just this.
+        if first.is_ascii() && !first.eq_ignore_ascii_case(&frame.as_bytes()[0]) {
+            return false;
+        }
         match name.as_bytes().get(..frame.len()) {
             None => return false,
-            Some(start) if !start[0].eq_ignore_ascii_case(&frame.as_bytes()[0]) && start[0].is_ascii() => return false,
             Some(start) if start.is_ascii() => return start.eq_ignore_ascii_case(frame.as_bytes()),
             Some(_) => {}
         }
@@ -103,24 +106,35 @@ fn is_frame(bracket: &str, after: &str, passed_over: impl Fn(char) -> bool) -> b
 
 /// Whether [`neutralise`] and [`spelled_out`] would leave a text alone.
 pub fn is_as_sent(text: &str) -> bool {
-    // Every byte is looked at, so that many are at once.
-    if text.bytes().fold(false, |found, byte| found | may_act(byte)) && matches!(spelled_out(text), Cow::Owned(_)) {
-        return false;
+    let mut may_act = false;
+    for (place, byte) in text.bytes().enumerate() {
+        if !LOOKED_AT[usize::from(byte)] {
+            continue;
+        }
+        if !matches!(byte, b'<' | b'[') {
+            may_act = true;
+            continue;
+        }
+        let (bracket, after) = text.split_at(place).1.split_at(1);
+        if is_frame(bracket, after, passed_over) {
+            return false;
+        }
     }
-    let is_bracket = |byte: u8| (byte == b'<') | (byte == b'[');
-    let brackets = text.bytes().enumerate().filter(|(_, byte)| is_bracket(*byte));
-    let mut brackets = brackets.map(|(place, _)| text.split_at(place).1.split_at(1));
-    let has_brackets = text.bytes().fold(false, |found, byte| found | is_bracket(byte));
-    !has_brackets || !brackets.any(|(bracket, after)| is_frame(bracket, after, passed_over))
+    !may_act || matches!(spelled_out(text), Cow::Borrowed(_))
 }
 
-/// Whether a character that [`spelled_out`] spells out may begin with this byte.
-#[inline]
-fn may_act(byte: u8) -> bool {
-    let is_control = (byte < b' ') & (byte != b'\n') & (byte != b'\r') & (byte != b'\t') | (byte == 0x7f);
-    let begins = (byte == 0xc2) | (byte == 0xcd) | (byte == 0xd8) | (byte == 0xef) | (byte == 0xf3);
-    is_control | begins | (byte >= 0xe1) & (byte <= 0xe3)
-}
+/// Bytes that [`is_as_sent`] looks at: brackets, and what a character that [`spelled_out`] spells out may begin with.
+static LOOKED_AT: [bool; 256] = {
+    let mut looked_at = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let is_control = byte < 0x20 && !matches!(byte as u8, b'\n' | b'\r' | b'\t') || byte == 0x7f;
+        let is_first = matches!(byte, 0xc2 | 0xcd | 0xd8 | 0xe1..=0xe3 | 0xef | 0xf3);
+        looked_at[byte] = is_control || is_first || matches!(byte as u8, b'<' | b'[');
+        byte += 1;
+    }
+    looked_at
+};
 
 /// Whether a character may stand between the bracket and the name of a tag.
 fn passed_over(letter: char) -> bool {
@@ -183,7 +197,6 @@ mod tests {
         for letter in '\0'..=char::MAX {
             let text = letter.to_string();
             let acts = matches!(spelled_out(&text), Cow::Owned(_));
-            assert!(!acts || may_act(text.as_bytes()[0]), "{letter:?}");
             assert_eq!(is_as_sent(&text), !acts, "{letter:?}");
         }
     }

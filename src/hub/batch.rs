@@ -1,7 +1,5 @@
 //! What the hub has decided and not yet written: it becomes true for others only when the journal has it.
 
-use std::fmt::Write as _;
-
 use portcullis_core::{Effect, Input, Moment, Record, SessionId, Subject};
 
 use super::outlets::Outlet;
@@ -113,8 +111,7 @@ impl Batch {
             entry.payload = portcullis_wire::record::write_into(&mut entry.body, record)?;
         }
         append.subject.clear();
-        // A string takes all that it is given.
-        let _ = write!(append.subject, "{subject}");
+        subject.put_into(&mut append.subject);
         append.after = after;
         // The id of an event is drawn where it comes in; only with a key may it come a second time.
         append.fresh =

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use portcullis_core::{EventId, is_as_sent, is_identifier, is_of_tag};
+use portcullis_core::{EventId, is_as_sent, is_identifier, is_of_door, is_of_tag};
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
@@ -49,7 +49,9 @@ pub fn put_event(bytes: &mut Vec<u8>, frame: EventFrame<'_>) -> serde_json::Resu
 /// Whether the frame can be read back from its line. Names and values that are written otherwise than they are, or that a
 /// client might drop, are rare enough to go as a frame.
 fn says_all(frame: &EventFrame<'_>, text: &str) -> bool {
-    let is_kept = |(name, value): &(String, String)| is_identifier(name) && !is_of_tag(name) && is_plain(value);
+    let is_kept = |(name, value): &(String, String)| {
+        (is_of_door(name) || is_identifier(name) && !is_of_tag(name)) && is_plain(value)
+    };
     frame.rest == 0
         && frame.also.is_empty()
         && [&frame.chat, &frame.via, &frame.sender].iter().all(|value| !value.is_empty() && is_plain(value))

@@ -58,16 +58,8 @@ pub(crate) fn sessions(run: &mut Run) -> anyhow::Result<()> {
     for (place, contender) in gates(&run.contenders) {
         for count in [1, 10, 100] {
             let mut server = contender.start()?;
-            let mut others = (1..count)
-                .map(|number| {
-                    let mut session = server.stage.spawn(&format!("bench{number}"))?;
-                    session.greet()?;
-                    session.initialized()?;
-                    Ok(session)
-                })
-                .collect::<anyhow::Result<Vec<Session>>>()?;
-            let label = |number: usize| if number == 0 { "bench".to_owned() } else { format!("bench{number}") };
-            let path = |connection: usize| format!("/?label={}", label(connection % count));
+            let mut others = other_sessions(&mut server, count)?;
+            let path = |connection: usize| path_among(connection, count);
             // Every session hears a word first, so that all have attached.
             one_by_one(&mut server, &path(0), 1, SMALL)?;
             let name = if count == 1 { "1 session".to_owned() } else { format!("{count} sessions") };
@@ -85,6 +77,25 @@ pub(crate) fn sessions(run: &mut Run) -> anyhow::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The sessions beside the one that the server began with, so that there are `count` of them.
+pub(crate) fn other_sessions(server: &mut Server, count: usize) -> anyhow::Result<Vec<Session>> {
+    let start = |number: usize| {
+        let mut session = server.stage.spawn(&format!("bench{number}"))?;
+        session.greet()?;
+        session.initialized()?;
+        Ok(session)
+    };
+    (1..count).map(start).collect()
+}
+
+/// The path of a connection's events, where the sessions take turns.
+pub(crate) fn path_among(connection: usize, count: usize) -> String {
+    match connection % count {
+        0 => "/?label=bench".to_owned(),
+        number => format!("/?label=bench{number}"),
+    }
 }
 
 /// Gates in processes of their own that need not wait for the disk.

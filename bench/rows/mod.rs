@@ -10,6 +10,7 @@ mod speed;
 
 use crate::contenders::{Contender, Server};
 use crate::table::Table;
+pub(crate) use growth::{other_sessions, path_among};
 pub(crate) use speed::{SMALL, one_by_one};
 
 /// One run of the benchmark.

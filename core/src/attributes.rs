@@ -192,6 +192,11 @@ mod tests {
     }
 
     #[test]
+    fn what_a_door_knows_is_kept_by_clients_and_is_not_the_tags_own() {
+        assert!(DOOR.iter().all(|name| is_identifier(name) && !is_of_tag(name)));
+    }
+
+    #[test]
     fn a_credential_in_a_query_is_no_attribute() {
         for name in ["token", "Access_Token", "API_KEY"] {
             assert_eq!(named(name), Err(BadAttributes::Credential(name.to_owned())));

@@ -151,6 +151,20 @@ plain_name!(
     ChatId,
     128
 );
+impl ChatId {
+    /// A conversation that nobody named.
+    pub(crate) fn numbered(number: u64) -> Self {
+        let (mut digits, mut first, mut rest) = ([b'0'; 20], 19, number);
+        while rest > 9 {
+            digits[first] += (rest % 10) as u8;
+            rest /= 10;
+            first -= 1;
+        }
+        digits[first] += rest as u8;
+        Self(std::str::from_utf8(&digits[first..]).unwrap_or_default().into())
+    }
+}
+
 plain_name!(
     /// The label of a session, for people. Each living session has its own.
     Label,
@@ -350,6 +364,13 @@ pub fn combined(events: &[&TrackedEvent]) -> Text {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_conversation_that_nobody_named_has_a_number() {
+        for number in [0, 1, 9, 10, 19, 90, 1_234_567_890, u64::MAX] {
+            assert_eq!(ChatId::numbered(number).as_str(), number.to_string());
+        }
+    }
 
     #[test]
     fn names_are_short_and_visible() {

@@ -22,6 +22,17 @@ impl Moment {
 const ALPHABET: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const LENGTH: usize = 26;
 
+/// Two letters at once.
+static PAIRS: [[u8; 2]; 1024] = {
+    let mut pairs = [[0; 2]; 1024];
+    let mut pair = 0;
+    while pair < pairs.len() {
+        pairs[pair] = [ALPHABET[pair / 32], ALPHABET[pair % 32]];
+        pair += 1;
+    }
+    pairs
+};
+
 /// The text of an id, without an allocation.
 #[derive(Clone, Copy)]
 pub struct IdText([u8; LENGTH]);
@@ -30,15 +41,19 @@ impl IdText {
     fn of(id: u128) -> Self {
         let mut letters = [0; LENGTH];
         let mut rest = id;
-        for letter in letters.iter_mut().rev() {
-            *letter = ALPHABET[rest as usize & 31];
-            rest >>= 5;
+        for pair in letters.chunks_exact_mut(2).rev() {
+            [pair[0], pair[1]] = PAIRS[rest as usize & 1023];
+            rest >>= 10;
         }
         Self(letters)
     }
 
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
     }
 }
 

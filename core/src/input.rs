@@ -281,7 +281,7 @@ pub enum Effect {
     /// The session may have events to send.
     Wake(SessionId),
     /// Hand the verdict to the session's process.
-    Carry { session: SessionId, ask: AskId, origin: String, source: Source, ruling: Ruling, at: Moment },
+    Carry { session: SessionId, ask: AskId, origin: String, source: Source, ruling: Box<Ruling>, at: Moment },
     /// Tell the session's process that no verdict is coming.
     Close { session: SessionId, ask: AskId, origin: String, source: Source },
     /// Give the session's process this order.
@@ -293,7 +293,13 @@ pub enum Effect {
     /// Send the present state of the topic to everyone who watches and may see it.
     Publish(Topic),
     /// Decide this input next. One input writes one subject: what follows for other subjects is an input of its own.
-    Then(Input),
+    Then(Box<Input>),
+}
+
+impl Effect {
+    pub(crate) fn then(input: Input) -> Self {
+        Self::Then(Box::new(input))
+    }
 }
 
 /// The answer to the submitter of an input.

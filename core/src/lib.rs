@@ -48,6 +48,6 @@ pub use session::{
     ConversationOrigin, GATEWAY, Goodbye, Order, OrderOutcome, OutsideText, Presence, Session, SessionAbout,
     TrackedOrder,
 };
-pub use shown::{excerpt, is_harmless, neutralise, spelled_out, visible};
+pub use shown::{excerpt, is_as_sent, is_harmless, neutralise, spelled_out, visible};
 pub use state::{Chat, Connected, DefaultMode, Limits, State, SubjectEnds};
 pub use verdict::{Behavior, Edited, Ruling, SaidText, Scope, Verdict, by_whom};

@@ -341,6 +341,19 @@ impl Record {
     }
 }
 
+impl Subject {
+    /// Puts the subject behind a text. Those that there are thousands of do not take the way through a formatter.
+    pub fn put_into(&self, text: &mut String) {
+        match self {
+            Self::Event(id) => {
+                text.push_str("event/");
+                text.push_str(id.text().as_str());
+            }
+            other => text.push_str(&other.to_string()),
+        }
+    }
+}
+
 impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -352,6 +365,23 @@ impl fmt::Display for Subject {
             Self::Pairing(platform) => write!(f, "pairing/{platform}"),
             Self::Connector(name) => write!(f, "connector/{name}"),
             Self::Project(folder) => write!(f, "project/{folder}"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ids::Moment;
+
+    #[test]
+    fn a_subject_has_one_name() {
+        let (event, session) = (EventId::new(Moment(1), 2), SessionId::new(Moment(1), 2));
+        for subject in [Subject::Gate, Subject::Event(event), Subject::Session(session), Subject::Person("ann".into())]
+        {
+            let mut text = String::from("of ");
+            subject.put_into(&mut text);
+            assert_eq!(text, format!("of {subject}"));
         }
     }
 }

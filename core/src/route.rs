@@ -49,8 +49,13 @@ pub fn route(
             Some(session) => Ok(Some(session.id)),
         },
         Address::Label(label) => {
-            let named = |session: &&Session| state.is_meant((&session.label, &session.about), (label, scope), None);
-            match one_of(state.sessions().filter(in_scope).filter(named))? {
+            // As in `State::is_meant`, for all sessions at once: of those that wanted the label none is meant while one
+            // has it.
+            let named = state.sessions().filter(|session| session.label == *label).filter(in_scope);
+            let wanting = state.sessions().filter(|session| session.about.label == *label).filter(in_scope);
+            let mut named = named.peekable();
+            let found = if named.peek().is_some() { one_of(named) } else { one_of(wanting) };
+            match found? {
                 None if !scope.covers(label) => Err(out_of(scope)),
                 found => Ok(found),
             }
@@ -77,13 +82,9 @@ fn out_of(scope: &TokenScope) -> NoRoute {
 }
 
 fn one_of<'a>(sessions: impl Iterator<Item = &'a Session>) -> Result<Option<SessionId>, NoRoute> {
-    let fitting: Vec<&Session> = sessions.filter(|session| session.may_be_given()).collect();
-    match fitting.as_slice() {
-        [] => Ok(None),
-        [only] => Ok(Some(only.id)),
-        several => {
-            let names = several.iter().map(|session| (session.id, session.label.clone()));
-            Err(NoRoute::Several(names.collect()))
-        }
-    }
+    let mut fitting = sessions.filter(|session| session.may_be_given());
+    let Some(first) = fitting.next() else { return Ok(None) };
+    let Some(second) = fitting.next() else { return Ok(Some(first.id)) };
+    let several = [first, second].into_iter().chain(fitting);
+    Err(NoRoute::Several(several.map(|session| (session.id, session.label.clone())).collect()))
 }

@@ -86,13 +86,55 @@ pub fn spelled_out(text: &str) -> Cow<'_, str> {
 
 /// Whether what stands behind a bracket makes it one of the client's own marks.
 fn is_frame(bracket: &str, after: &str, passed_over: impl Fn(char) -> bool) -> bool {
-    let name = after.trim_start_matches(passed_over);
     let known: &[&str] = if bracket == "<" { &FRAMES } else { &BRACKETED };
+    let name = after.trim_start_matches(passed_over);
+    let Some(first) = name.bytes().next() else { return false };
     known.iter().any(|frame| {
+        // Letters that take no room are never ASCII: without any it has to be just this.
+        if first.is_ascii() && !first.eq_ignore_ascii_case(&frame.as_bytes()[0]) {
+            return false;
+        }
+        match name.as_bytes().get(..frame.len()) {
+            None => return false,
+            Some(start) if start.is_ascii() => return start.eq_ignore_ascii_case(frame.as_bytes()),
+            Some(_) => {}
+        }
         let mut letters = name.chars().filter(|letter| !takes_no_room(*letter));
         frame.chars().all(|wanted| letters.next().is_some_and(|letter| letter.eq_ignore_ascii_case(&wanted)))
     })
 }
+
+/// Whether [`neutralise`] and [`spelled_out`] would leave a text alone.
+pub fn is_as_sent(text: &str) -> bool {
+    let mut may_act = false;
+    for (place, byte) in text.bytes().enumerate() {
+        if !LOOKED_AT[usize::from(byte)] {
+            continue;
+        }
+        if !matches!(byte, b'<' | b'[') {
+            may_act = true;
+            continue;
+        }
+        let (bracket, after) = text.split_at(place).1.split_at(1);
+        if is_frame(bracket, after, passed_over) {
+            return false;
+        }
+    }
+    !may_act || matches!(spelled_out(text), Cow::Borrowed(_))
+}
+
+/// Bytes that [`is_as_sent`] looks at: brackets, and what a character that [`spelled_out`] spells out may begin with.
+static LOOKED_AT: [bool; 256] = {
+    let mut looked_at = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let is_control = byte < 0x20 && !matches!(byte as u8, b'\n' | b'\r' | b'\t') || byte == 0x7f;
+        let is_first = matches!(byte, 0xc2 | 0xcd | 0xd8 | 0xe1..=0xe3 | 0xef | 0xf3);
+        looked_at[byte] = is_control || is_first || matches!(byte as u8, b'<' | b'[');
+        byte += 1;
+    }
+    looked_at
+};
 
 /// Whether a character may stand between the bracket and the name of a tag.
 fn passed_over(letter: char) -> bool {
@@ -151,6 +193,15 @@ mod tests {
     }
 
     #[test]
+    fn every_character_that_is_spelled_out_is_known_by_its_first_byte() {
+        for letter in '\0'..=char::MAX {
+            let text = letter.to_string();
+            let acts = matches!(spelled_out(&text), Cow::Owned(_));
+            assert_eq!(is_as_sent(&text), !acts, "{letter:?}");
+        }
+    }
+
+    #[test]
     fn an_excerpt_never_cuts_a_letter() {
         assert_eq!(excerpt("häuser", Some(2)), ("h", 6));
         assert_eq!(excerpt("häuser", Some(3)), ("hä", 4));
@@ -188,6 +239,7 @@ mod tests {
             proptest::prop_assert!(matches!(neutralise(&safe), Cow::Borrowed(_)));
             let quoted = format!("\"{}\"", text.replace('\n', "\\n"));
             let is_unchanged = safe == text && matches!(spelled_out(&text), Cow::Borrowed(_));
+            proptest::prop_assert_eq!(is_as_sent(&text), is_unchanged, "{:?}", text);
             proptest::prop_assert!(!is_harmless(&quoted) || is_unchanged, "{:?}", text);
         }
     }

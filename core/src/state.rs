@@ -296,10 +296,7 @@ impl State {
 
     /// The name for a conversation that nobody named.
     pub(crate) fn next_chat(&self) -> Option<ChatId> {
-        (1..).find_map(|step| {
-            let chat = ChatId::new(&(self.numbered_chats + step).to_string())?;
-            (!self.chats.contains_key(&chat)).then_some(chat)
-        })
+        (self.numbered_chats + 1..).map(ChatId::numbered).find(|chat| !self.chats.contains_key(chat))
     }
 
     /// One of the newest replies.

@@ -53,7 +53,8 @@ impl Channel {
         let briefing = Briefing::new(&wiring.settings.instructions);
         let briefing = if self.one_way { briefing.one_way() } else { briefing };
         let files = FileStore::new(&paths.state_dir);
-        let (handle, deliveries) = link::connect(session, about, VERSION, starting::connect(paths, Handed::Little));
+        let (handle, deliveries) =
+            link::connect_for_lines(session, about, VERSION, starting::connect(paths, Handed::Little));
         let handle = handle.keeping_files(files);
         let listening = wiring.start(handle.clone());
         channel::run(handle, deliveries, folder, Arc::clone(&listening.hooks), briefing, stop).await?;

@@ -13,7 +13,7 @@ const LARGEST: usize = 512;
 pub(super) struct Pending {
     /// Kept to decide again when someone else was faster, or when what it rests on was taken back. Plain chat is not
     /// kept: it makes a subject of its own, so nobody is faster with it.
-    pub(super) input: Option<Input>,
+    pub(super) input: Option<Box<Input>>,
     pub(super) effects: Vec<Effect>,
     pub(super) reply: Option<ReplySender>,
     /// The outlet that an attaching process brought.
@@ -26,20 +26,21 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    pub(super) fn new(input: Input, reply: Option<ReplySender>) -> Self {
-        Self { input: Some(input), effects: vec![], reply, outlet: None, append: None, revision: None, attempts: 0 }
+    pub(super) fn new(input: impl Into<Box<Input>>, reply: Option<ReplySender>) -> Self {
+        let input = Some(input.into());
+        Self { input, effects: vec![], reply, outlet: None, append: None, revision: None, attempts: 0 }
     }
 
     /// What is to be decided; a copy, where it may have to be decided again.
-    pub(super) fn input(&mut self) -> Option<Input> {
-        if self.input.as_ref().is_some_and(is_plain_chat) { self.input.take() } else { self.input.clone() }
+    pub(super) fn input(&mut self) -> Option<Box<Input>> {
+        if self.input.as_deref().is_some_and(is_plain_chat) { self.input.take() } else { self.input.clone() }
     }
 
     /// Whether it may be decided while something before it is not yet safe: what is done about that must not show this.
     /// Plain chat makes a subject of its own, and an event is held back until it is safe; that events were written to an
     /// agent tells nobody anything before it is done.
     pub(super) fn may_run_ahead(&self) -> bool {
-        self.input.as_ref().is_some_and(|input| is_plain_chat(input) || matches!(input, Input::Wrote { .. }))
+        self.input.as_deref().is_some_and(|input| is_plain_chat(input) || matches!(input, Input::Wrote { .. }))
     }
 
     pub(super) fn fail(self, trouble: Trouble) {
@@ -62,8 +63,21 @@ pub(super) struct WrittenBatch {
 
 #[derive(Default)]
 pub(super) struct Batch {
-    pub(super) appends: Vec<Append>,
+    appends: Vec<Append>,
     /// Of each of the appends.
+    subjects: Vec<Subject>,
+    pub(super) pending: Vec<Pending>,
+    /// Appends of before, for their room. Their payloads are gone.
+    spare: Vec<Append>,
+}
+
+/// Appends that were kept for their room, at most, and bytes of a body in one of them.
+const SPARE: usize = 128;
+const SPARE_BODY: usize = 2 << 10;
+
+/// A batch that is decided, and to be written.
+pub(super) struct DecidedBatch {
+    pub(super) appends: Vec<Append>,
     pub(super) subjects: Vec<Subject>,
     pub(super) pending: Vec<Pending>,
 }
@@ -89,17 +103,52 @@ impl Batch {
         at: Moment,
         records: &[Record],
     ) -> serde_json::Result<usize> {
-        let entries = records
-            .iter()
-            .map(|record| {
-                let stored = portcullis_wire::record::write(record)?;
-                Ok(Entry { at: at.0, body: stored.body, payload: stored.payload })
-            })
-            .collect::<serde_json::Result<Vec<Entry>>>()?;
+        let unused = || Append { subject: String::new(), after: None, fresh: false, entries: vec![] };
+        let mut append = self.spare.pop().unwrap_or_else(unused);
+        append.entries.resize_with(records.len(), || Entry { at: 0, body: vec![], payload: None });
+        for (entry, record) in append.entries.iter_mut().zip(records) {
+            entry.at = at.0;
+            entry.payload = portcullis_wire::record::write_into(&mut entry.body, record)?;
+        }
+        append.subject.clear();
+        subject.put_into(&mut append.subject);
+        append.after = after;
         // The id of an event is drawn where it comes in; only with a key may it come a second time.
-        let fresh = matches!(records.first(), Some(Record::Received { event, .. }) if event.idempotency_key.is_none());
-        self.appends.push(Append { subject: subject.to_string(), after, fresh, entries });
+        append.fresh =
+            matches!(records.first(), Some(Record::Received { event, .. }) if event.idempotency_key.is_none());
+        self.appends.push(append);
         self.subjects.push(subject);
         Ok(self.appends.len() - 1)
+    }
+
+    /// All that is decided. What is decided from now on makes another batch.
+    pub(super) fn take(&mut self) -> DecidedBatch {
+        let size = self.pending.len();
+        let pending = std::mem::replace(&mut self.pending, Vec::with_capacity(size));
+        DecidedBatch {
+            appends: std::mem::take(&mut self.appends),
+            subjects: std::mem::take(&mut self.subjects),
+            pending,
+        }
+    }
+
+    /// Keeps the room of what was written.
+    pub(super) fn reuse(&mut self, mut appends: Vec<Append>, mut subjects: Vec<Subject>) {
+        appends.truncate(SPARE.saturating_sub(self.spare.len()));
+        for append in &mut appends {
+            append.entries.truncate(1);
+            for entry in &mut append.entries {
+                // The text of an event lives as long as the event waits.
+                entry.payload = None;
+                entry.body.clear();
+                entry.body.shrink_to(SPARE_BODY);
+            }
+        }
+        self.spare.append(&mut appends);
+        subjects.clear();
+        // What is decided meanwhile, after a conflict, is in vectors of its own.
+        if self.appends.is_empty() {
+            (self.appends, self.subjects) = (appends, subjects);
+        }
     }
 }

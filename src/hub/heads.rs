@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use foldhash::fast::RandomState;
 use portcullis_core::{State, Subject, SubjectEnds};
 
 use crate::store::Seq;
@@ -11,7 +12,7 @@ const FEW: usize = 20_000;
 
 #[derive(Default)]
 pub(super) struct Heads {
-    last: HashMap<Subject, Seq>,
+    last: HashMap<Subject, Seq, RandomState>,
     /// How many were left when those the state had forgotten were last dropped.
     kept: usize,
 }

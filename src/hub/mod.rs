@@ -97,13 +97,13 @@ type Look<T> = Box<dyn FnOnce(&State) -> T + Send>;
 /// What the loop is asked to do.
 enum HubCommand {
     Submit {
-        input: Input,
+        input: Box<Input>,
         reply: ReplySender,
         bytes: usize,
     },
     /// The input is always [`Input::Attached`]; from now on the outlet carries what is for that session.
     Attach {
-        input: Input,
+        input: Box<Input>,
         session: SessionId,
         outlet: Outlet,
         reply: ReplySender,
@@ -154,6 +154,8 @@ impl Hub {
     /// Hands over an input. Once this has been polled the input is in, even if the caller goes away.
     pub(crate) async fn submit(&self, input: Input) -> Result<Answer, Trouble> {
         let (reply, answer) = oneshot::channel();
+        // Large as it is, it moves once.
+        let input = Box::new(input);
         if is_chat(&input) {
             self.take_event(input, reply)?;
         } else {
@@ -165,12 +167,12 @@ impl Hub {
     /// Puts an input of an attached process in its place; the answer comes when it comes.
     async fn enqueue(&self, input: Input) -> Result<oneshot::Receiver<Result<Answer, Trouble>>, Trouble> {
         let (reply, answer) = oneshot::channel();
-        self.send(HubCommand::Submit { input, reply, bytes: 0 }).await?;
+        self.send(HubCommand::Submit { input: Box::new(input), reply, bytes: 0 }).await?;
         Ok(answer)
     }
 
-    fn take_event(&self, input: Input, reply: ReplySender) -> Result<(), Trouble> {
-        let bytes = match &input {
+    fn take_event(&self, input: Box<Input>, reply: ReplySender) -> Result<(), Trouble> {
+        let bytes = match &*input {
             Input::Said { text, .. } => text.len(),
             _ => 0,
         };
@@ -279,7 +281,7 @@ impl Hub {
     /// Attaches a process for a session. `input` is an [`Input::Attached`] for it.
     async fn attach(&self, session: SessionId, input: Input, outlet: Outlet) -> Result<Answer, Trouble> {
         let (reply, answer) = oneshot::channel();
-        self.send(HubCommand::Attach { input, session, outlet, reply }).await?;
+        self.send(HubCommand::Attach { input: Box::new(input), session, outlet, reply }).await?;
         answer.await.map_err(|_| Trouble::Stopping)?
     }
 

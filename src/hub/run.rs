@@ -183,6 +183,8 @@ impl HubLoop {
         }
         self.commit().await;
         self.keep_snapshot(self.snapshot_after / 50);
+        // The process is about to end: to free each event by itself would only take time.
+        std::mem::forget(self.state);
     }
 
     fn pump(&mut self) {

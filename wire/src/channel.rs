@@ -94,6 +94,27 @@ pub struct PermissionRequest {
     pub input_preview: String,
 }
 
+/// The permission request that a line of the client is. None for every other line, and for one that is not quite what it
+/// should be.
+pub fn read_request(line: &[u8]) -> Option<PermissionRequest> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct RequestLine<'a> {
+        #[serde(borrow)]
+        jsonrpc: Cow<'a, str>,
+        #[serde(borrow)]
+        method: Cow<'a, str>,
+        params: PermissionRequest,
+    }
+    // Most lines are told apart by their beginning.
+    let (start, named) = (&line[..line.len().min(256)], REQUEST_METHOD.as_bytes());
+    if !start.windows(named.len()).any(|part| part == named) {
+        return None;
+    }
+    let read: RequestLine<'_> = serde_json::from_slice(line).ok()?;
+    (read.jsonrpc == "2.0" && read.method == REQUEST_METHOD).then_some(read.params)
+}
+
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq)]
 pub struct PermissionVerdict<'a> {
     pub request_id: Cow<'a, str>,
@@ -205,6 +226,28 @@ mod tests {
             let quoted = serde_json::value::to_raw_value(&text).unwrap();
             let passed = event_line(&EventFrame { text: Words::Quoted(std::borrow::Cow::Borrowed(&*quoted)), ..frame("") }).unwrap();
             proptest::prop_assert_eq!(passed, event_line(&frame(&text)).unwrap());
+        }
+    }
+
+    #[test]
+    fn a_request_is_read_from_its_line_and_nothing_else_is_taken_for_one() {
+        let request = PermissionRequest {
+            request_id: "abcde".into(),
+            tool_name: "Bash".into(),
+            description: "List \"files\"".into(),
+            input_preview: String::new(),
+        };
+        let params = r#"{"request_id":"abcde","tool_name":"Bash","description":"List \"files\"","more":1}"#;
+        let line = format!(r#"{{"jsonrpc":"2.0","method":"{REQUEST_METHOD}","params":{params}}}"#);
+        assert_eq!(read_request(line.as_bytes()), Some(request));
+        for other in [
+            line.replace(r#""2.0""#, r#""1.0""#),
+            line.replace(r#""jsonrpc""#, r#""id":7,"jsonrpc""#),
+            line.replace("permission_request", "permission"),
+            line.replace("abcde\"", "abcde"),
+            format!(r#"{{"jsonrpc":"2.0","method":"x","params":{{"a":"{REQUEST_METHOD}"}}}}"#),
+        ] {
+            assert_eq!(read_request(other.as_bytes()), None, "{other}");
         }
     }
 

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::channel::{Notification, PermissionRequest};
-use crate::link::{GateMessage, Greeting, Numbered, Opening, SessionMessage};
+use crate::link::{GateMessage, Greeting, LineHead, Numbered, Opening, SessionMessage};
 use crate::record::tests::every_record;
 use crate::record::{RecordPayload, read, write};
 
@@ -45,6 +45,8 @@ fn every_frame() -> Vec<Value> {
         json!({"refused": {"error": 50501, "message": "m", "hint": "h", "retry_after": 1}}),
         json!({"event": {"id": id, "via": "http", "sender": "dev", "chat": "1", "attributes": [["a", "b"]],
             "text": "t\u{0}\"ä", "rest": 1, "redelivered": true, "also": [id]}}),
+        json!({"line": {"jsonrpc": "2.0", "method": "notifications/claude/channel", "params": {"content": "t\u{0}\"ä",
+            "meta": {"event_id": id, "chat_id": "1", "via": "http", "sender": "dev", "directs": "true", "path": "/"}}}}),
         json!({"verdict": {"ask": id, "origin": "abcde", "source": "hook", "ruling": {"behavior": "deny", "why": "w"}}}),
         json!({"closed": {"ask": id, "origin": "abcde", "source": "hook"}}),
         json!({"order": {"id": id, "order": {"mode": "plan"}}}),
@@ -66,6 +68,10 @@ fn passes<T: DeserializeOwned + Serialize + PartialEq + Debug>(bytes: &[u8]) -> 
 /// The same for what the gate says, which borrows from its line.
 fn passes_from_gate(bytes: &[u8]) -> bool {
     let Ok(line) = serde_json::from_slice::<GateMessage<'_>>(bytes) else { return false };
+    if let GateMessage::Line(line) = &line {
+        drop(line.frame());
+    }
+    let _ = LineHead::of_message(bytes);
     let again = serde_json::to_vec(&line).unwrap();
     assert_eq!(serde_json::from_slice::<GateMessage<'_>>(&again).unwrap(), line);
     true

@@ -1,6 +1,7 @@
 //! The link between a session's process and its gate: one JSON object a line, both ways.
 
 mod event;
+mod line;
 
 use std::ops::RangeInclusive;
 
@@ -18,14 +19,15 @@ use crate::session::{AboutForm, FileForm, GoodbyeForm, OrderForm, OrderOutcomeFo
 use crate::stream::StreamBatch;
 
 pub use event::{EventFrame, InboxItem};
+pub use line::{EventLine, LineHead, put_event, read_frame};
 
 /// The versions this program speaks. Version 1 had frames of other names and was never released; since version 3 the gate
 /// may look at the session's stream, and since version 4 a process may run channel servers; since version 5 the gate takes events
-/// back.
+/// back, and since version 6 it writes the client's line for a process that wants no more of an event.
 ///
 /// A release that adds a message or a field that must be understood raises the end of the range, and says the new message
 /// only where both sides agreed on that version. What else was added before the first release is part of version 2.
-pub const VERSIONS: RangeInclusive<u16> = 2..=5;
+pub const VERSIONS: RangeInclusive<u16> = 2..=6;
 
 /// A process of this version, or a later one, has a stream to look at.
 pub const WITH_STREAM: u16 = 3;
@@ -35,6 +37,9 @@ pub const WITH_CHANNELS: u16 = 4;
 
 /// A process of this version, or a later one, gives back an event that its agent has not been given.
 pub const WITH_TAKING_BACK: u16 = 5;
+
+/// A gate of this version, or a later one, sends finished lines to a process that wants them.
+pub const WITH_LINES: u16 = 6;
 
 /// A line of the link is at most this long: an event of 16 MiB with every byte escaped still fits.
 pub const LONGEST_LINE: usize = 128 << 20;
@@ -201,6 +206,9 @@ pub struct AttachRequest {
     /// Events that the process has received and not yet written.
     #[serde(default, with = "as_text::list")]
     pub holding: Vec<EventId>,
+    /// The process pushes events as they are: it wants [`GateMessage::Line`] where that says all.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub lines: bool,
 }
 
 /// What the gate says to a session's process.
@@ -209,6 +217,9 @@ pub struct AttachRequest {
 pub enum GateMessage<'a> {
     #[serde(borrow)]
     Event(EventFrame<'a>),
+    /// The same as the client reads it.
+    #[serde(borrow)]
+    Line(EventLine<'a>),
     Verdict {
         #[serde(with = "as_text")]
         ask: AskId,

@@ -48,10 +48,48 @@ pub enum Unreadable {
 
 /// The bytes of a record. The journal keeps its moment and its subject in columns of their own.
 pub fn write(record: &Record) -> serde_json::Result<RecordBytes> {
+    let mut body = Vec::new();
+    let payload = write_into(&mut body, record)?;
+    Ok(RecordBytes { body, payload })
+}
+
+/// The same into a buffer that was used before. Returns the payload.
+pub fn write_into(body: &mut Vec<u8>, record: &Record) -> serde_json::Result<Option<Arc<[u8]>>> {
+    body.clear();
     // Most bodies fit, so that few have to move while they are written.
-    let mut body = Vec::with_capacity(384);
-    RecordForm::serialize(record, &mut serde_json::Serializer::new(&mut body))?;
-    Ok(RecordBytes { body, payload: payload::write(record)? })
+    body.reserve(384);
+    let is_written = match record {
+        Record::Received { event, to } => skeleton::received::put_plain(body, event, *to)?,
+        Record::Wrote { session, events, way } => {
+            put_wrote(body, *session, events, *way);
+            true
+        }
+        _ => false,
+    };
+    if !is_written {
+        RecordForm::serialize(record, &mut serde_json::Serializer::new(&mut *body))?;
+    }
+    payload::write(record)
+}
+
+/// The bytes that serde writes. There are as many ids as there were events.
+fn put_wrote(body: &mut Vec<u8>, session: SessionId, events: &[EventId], way: Option<DeliveryWay>) {
+    let mut put = |before: &str, text: &[u8]| {
+        body.extend_from_slice(before.as_bytes());
+        body.extend_from_slice(text);
+    };
+    put(r#"{"wrote":{"session":""#, session.text().as_bytes());
+    put(r#"","events":["#, b"");
+    for (place, event) in events.iter().enumerate() {
+        put(if place == 0 { "\"" } else { ",\"" }, event.text().as_bytes());
+        put("\"", b"");
+    }
+    put("]", b"");
+    if let Some(way) = way {
+        put(r#","way":""#, way.name().as_bytes());
+        put("\"", b"");
+    }
+    put("}}", b"");
 }
 
 /// Reads a record back. What was erased is said to be erased; what cannot be read is an error, never a guess.

@@ -42,6 +42,25 @@ impl Words<'_> {
     }
 }
 
+/// Puts a text in JSON's quotes behind what is in the buffer, with the bytes that serde_json writes. What needs no escape is
+/// copied.
+pub(crate) fn put_quoted(bytes: &mut Vec<u8>, text: &str) -> serde_json::Result<()> {
+    let needs_escape = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
+    // Of what is long every byte is looked at, so that many are at once.
+    let is_escaped = match text.len() {
+        ..64 => text.bytes().any(needs_escape),
+        _ => text.bytes().fold(false, |needs, byte| needs | needs_escape(byte)),
+    };
+    if is_escaped {
+        return serde_json::to_writer(bytes, text);
+    }
+    bytes.reserve(text.len() + 2);
+    bytes.push(b'"');
+    bytes.extend_from_slice(text.as_bytes());
+    bytes.push(b'"');
+    Ok(())
+}
+
 impl<'a> From<&'a str> for Words<'a> {
     fn from(text: &'a str) -> Self {
         Self::Plain(text.into())
@@ -77,5 +96,19 @@ impl<'de: 'a, 'a> Deserialize<'de> for Words<'a> {
         let raw = <&RawValue>::deserialize(deserializer)?;
         let is_text = raw.get().starts_with('"');
         if is_text { Ok(Self::Quoted(Cow::Borrowed(raw))) } else { Err(D::Error::custom("expected a string")) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::put_quoted;
+
+    proptest::proptest! {
+        #[test]
+        fn any_text_is_quoted_as_serde_json_quotes_it(text in "(\\PC|\"|\\\\|\n|\u{0}|\u{1f}|\u{7f}|\u{2028})*") {
+            let mut quoted = vec![];
+            put_quoted(&mut quoted, &text).unwrap();
+            proptest::prop_assert_eq!(quoted, serde_json::to_vec(&text).unwrap());
+        }
     }
 }

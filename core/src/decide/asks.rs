@@ -83,7 +83,7 @@ pub(super) fn answered(
     }
     let (records, mut effects) = refuse(Refusal::NoSuchAsk);
     if prompts_are_open && can_miss(&by) && matches!(target, VerdictTarget::Code(_)) {
-        effects.push(Effect::Then(Input::Missed { by: by.name }));
+        effects.push(Effect::then(Input::Missed { by: by.name }));
     }
     (records, effects)
 }
@@ -247,7 +247,7 @@ fn settled(ask: &Ask, verdict: Verdict, answer: Option<Effect>) -> Decided {
 fn carry(ask: &Ask, verdict: &Verdict) -> Effect {
     let Ask { id, session, source, origin, .. } = ask;
     let (ruling, at) = (verdict.ruling.clone(), verdict.at);
-    Effect::Carry { session: *session, ask: *id, origin: origin.clone(), source: *source, ruling, at }
+    Effect::Carry { session: *session, ask: *id, origin: origin.clone(), source: *source, ruling: Box::new(ruling), at }
 }
 
 fn close(ask: &Ask) -> Effect {
@@ -350,7 +350,7 @@ pub(super) fn called(state: &State, now: Moment, session: SessionId, call: ToolC
     effects.extend((now.since(known.active) >= ACTIVITY_NEWS).then_some(Effect::Publish(Topic::Session(session))));
     if let Some((ask, life)) = ask_of(state, session, &call) {
         let (ask, outcome, digest) = (ask.id, call.outcome, call.digest);
-        effects.push(Effect::Then(match (life.is_open(), outcome) {
+        effects.push(Effect::then(match (life.is_open(), outcome) {
             (false, _) => Input::OutcomeReported { ask, outcome, digest },
             (true, CallOutcome::Denied) if known.stopped.is_some() => {
                 Input::Withdrawn { ask, by: None, why: "the session was stopped".into() }
@@ -384,9 +384,9 @@ pub(super) fn outcome_reported(state: &State, id: AskId, outcome: CallOutcome, d
 /// Asks whose time is over, and pairs that are one: what becomes of them is decided one by one.
 pub(super) fn due(state: &State, now: Moment) -> impl Iterator<Item = Effect> {
     let expired = state.open_asks().filter(move |ask| state.ask_deadline(ask).is_some_and(|due| due <= now));
-    let expired = expired.map(|ask| Effect::Then(Input::AskExpired { ask: ask.id }));
+    let expired = expired.map(|ask| Effect::then(Input::AskExpired { ask: ask.id }));
     let unconfirmed = state.confirmations().filter(move |(_, due)| *due <= now);
-    let unconfirmed = unconfirmed.map(|(ask, _)| Effect::Then(Input::NotConfirmed { ask }));
+    let unconfirmed = unconfirmed.map(|(ask, _)| Effect::then(Input::NotConfirmed { ask }));
     let pairs = state.pairs().filter(move |(_, _, due)| *due <= now);
-    expired.chain(unconfirmed).chain(pairs.map(|(preview, whole, _)| Effect::Then(Input::Joined { preview, whole })))
+    expired.chain(unconfirmed).chain(pairs.map(|(preview, whole, _)| Effect::then(Input::Joined { preview, whole })))
 }

@@ -11,7 +11,7 @@ use crate::state::State;
 pub(super) fn opened(state: &State, session: SessionId, event: EventId) -> Decided {
     match state.event(event) {
         Some(tracked) if tracked.to == Some(session) => {
-            (vec![], vec![Effect::Answer(Answer::Done), Effect::Then(Input::Seen { event })])
+            (vec![], vec![Effect::Answer(Answer::Done), Effect::then(Input::Seen { event })])
         }
         _ => refuse(Refusal::NoSuchEvent),
     }
@@ -20,7 +20,7 @@ pub(super) fn opened(state: &State, session: SessionId, event: EventId) -> Decid
 /// A session has read what was given to it, and not what was given to another.
 pub(super) fn read(state: &State, session: SessionId, events: &[EventId]) -> Decided {
     let is_its_own = |event: &&EventId| state.event(**event).is_some_and(|tracked| tracked.to == Some(session));
-    let seen = events.iter().filter(is_its_own).map(|event| Effect::Then(Input::Seen { event: *event }));
+    let seen = events.iter().filter(is_its_own).map(|event| Effect::then(Input::Seen { event: *event }));
     (vec![], std::iter::once(Effect::Answer(Answer::Done)).chain(seen).collect())
 }
 

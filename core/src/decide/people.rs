@@ -45,7 +45,7 @@ fn shown_out(
         |tracked: &&TrackedEvent| tracked.event.directs && tracked.event.is_of(name) && sent(&tracked.event);
     effects.extend(state.all_waiting().filter(is_theirs).map(|tracked| {
         let (event, by, why) = (tracked.event.id, by.name.clone(), why.to_owned());
-        Effect::Then(Input::SenderRevoked { event, by, why })
+        Effect::then(Input::SenderRevoked { event, by, why })
     }));
     (records, effects)
 }
@@ -215,7 +215,7 @@ pub(super) fn pair(state: &State, now: Moment, by: &Actor, code: PairingCode, na
     }
     let Some(pairing) = state.open_pairings(now).find(|pairing| pairing.code == code) else {
         let (records, mut effects) = refuse(Refusal::NoSuchPairing);
-        effects.push(Effect::Then(Input::PairingMissed { by: by.name.clone() }));
+        effects.push(Effect::then(Input::PairingMissed { by: by.name.clone() }));
         return (records, effects);
     };
     match state.person(&name) {

@@ -188,7 +188,7 @@ fn play(
                 journal.push((now, record));
             }
             inputs.extend(effects.into_iter().filter_map(|effect| match effect {
-                Effect::Then(input) => Some(input),
+                Effect::Then(input) => Some(*input),
                 _ => None,
             }));
         }
@@ -351,7 +351,7 @@ proptest! {
             let (records, effects) = decide(&state, now, input);
             records.iter().for_each(|record| state.apply(now, record));
             inputs.extend(effects.into_iter().filter_map(|effect| match effect {
-                Effect::Then(input) => Some(input),
+                Effect::Then(input) => Some(*input),
                 _ => None,
             }));
         }

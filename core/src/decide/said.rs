@@ -89,7 +89,7 @@ pub(super) fn said(state: &State, now: Moment, said: SaidInput) -> Decided {
         let unclear = is_told(&said).then_some(NotAVerdict::NoPromptOpen);
         return event(state, now, said, unclear);
     }
-    let missed = asks::can_miss(&said.by).then(|| Effect::Then(Input::Missed { by: said.by.name.clone() }));
+    let missed = asks::can_miss(&said.by).then(|| Effect::then(Input::Missed { by: said.by.name.clone() }));
     let (records, mut effects) = event(state, now, said, Some(NotAVerdict::NoSuchCode(code)));
     effects.extend(missed);
     (records, effects)
@@ -127,7 +127,7 @@ fn is_told(said: &SaidInput) -> bool {
 fn from_inside(who: String, inside: Inside) -> Decided {
     let what = inside.note("answering a prompt");
     let (records, mut effects) = refuse(Refusal::FromInside(inside));
-    effects.push(Effect::Then(Input::AccessDenied { who, what }));
+    effects.push(Effect::then(Input::AccessDenied { who, what }));
     (records, effects)
 }
 

@@ -42,7 +42,7 @@ fn check_in(mut state: State, script: &str, want: &Expect) {
             }
             for effect in effects {
                 match effect {
-                    Effect::Then(input) => inputs.push(input),
+                    Effect::Then(input) => inputs.push(*input),
                     other => writeln!(told, "  > {}", effect_in_words(&other, &state)).unwrap(),
                 }
             }

@@ -1,7 +1,7 @@
 //! Sessions come, take their events, reply, and go.
 
 use super::{Decided, answer, asks, moves, outside, refuse};
-use crate::event::{DeliveryWay, Reply, Text};
+use crate::event::{DeliveryWay, EventLife, Reply, Text, TrackedEvent};
 use crate::ids::{EventId, Moment, OrderId, ReplyId, SessionId};
 use crate::input::{Answer, Effect, Input, Refusal, Topic};
 use crate::people::{Actor, Right};
@@ -44,13 +44,13 @@ pub(super) fn attached(
     effects.extend(
         again
             .filter(|tracked| tracked.attempts >= limits.redeliveries)
-            .map(|tracked| Effect::Then(Input::Died { event: tracked.event.id })),
+            .map(|tracked| Effect::then(Input::Died { event: tracked.event.id })),
     );
     // Nobody waits for the process before any more: its session is this one.
     let before = about.continues.and_then(|before| state.session(before));
     if let Some(before) = before.filter(|before| !before.is_attached() && !before.has_ended()) {
         let goodbye = Goodbye::because("it goes on in another process");
-        effects.push(Effect::Then(Input::Ended { session: before.id, goodbye }));
+        effects.push(Effect::then(Input::Ended { session: before.id, goodbye }));
     }
     let label = state.label_for(session, &about, now);
     let moves = moves::to_attached(state, now, session, (&label, &about), &wrote);
@@ -67,10 +67,10 @@ fn of_the_same_agent(known: Option<&Session>, about: SessionAbout) -> SessionAbo
 
 pub(super) fn wrote(state: &State, session: SessionId, events: Vec<EventId>, way: Option<DeliveryWay>) -> Decided {
     // A session writes what waits for it, and not what waits for another.
-    let is_its_own = |event: &EventId| state.event(*event).is_some_and(|tracked| tracked.to == Some(session));
-    let events: Vec<EventId> =
-        events.into_iter().filter(|event| state.is_waiting(*event) && is_its_own(event)).collect();
-    let mut effects = vec![Effect::Answer(Answer::Done), Effect::Wake(session)];
+    let is_its_own = |tracked: &TrackedEvent| tracked.life == EventLife::Waiting && tracked.to == Some(session);
+    let events: Vec<EventId> = events.into_iter().filter(|event| state.event(*event).is_some_and(is_its_own)).collect();
+    let mut effects = Vec::with_capacity(events.len() + 2);
+    effects.extend([Effect::Answer(Answer::Done), Effect::Wake(session)]);
     if events.is_empty() {
         return (vec![], effects);
     }
@@ -97,7 +97,7 @@ pub(super) fn ended(state: &State, now: Moment, session: SessionId, goodbye: Goo
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Session(session))];
     let open = state.open_asks_of(session);
     effects.extend(
-        open.map(|ask| Effect::Then(Input::Withdrawn { ask: ask.id, by: None, why: "its session ended".into() })),
+        open.map(|ask| Effect::then(Input::Withdrawn { ask: ask.id, by: None, why: "its session ended".into() })),
     );
     // What waited for it may now be for someone else.
     let others = state.sessions().filter(|other| other.is_attached() && other.id != session);
@@ -122,7 +122,7 @@ pub(super) fn replied(state: &State, reply: Reply) -> Decided {
         return refuse(Refusal::NotOfChat { event, chat: reply.chat });
     }
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Reply(reply.id))];
-    effects.extend(chat.unanswered.iter().map(|event| Effect::Then(Input::Seen { event: *event })));
+    effects.extend(chat.unanswered.iter().map(|event| Effect::then(Input::Seen { event: *event })));
     (vec![Record::Replied { reply }], effects)
 }
 
@@ -206,8 +206,8 @@ pub(super) fn ticked(state: &State, now: Moment) -> Decided {
             Presence::Expected { .. } => "it did not come back after the gate restarted",
             _ => "its process went away",
         };
-        Effect::Then(Input::Ended { session: session.id, goodbye: Goodbye::because(why) })
+        Effect::then(Input::Ended { session: session.id, goodbye: Goodbye::because(why) })
     });
-    let overdue = state.overdue_events(now).into_iter().map(|event| Effect::Then(Input::EventExpired { event }));
+    let overdue = state.overdue_events(now).into_iter().map(|event| Effect::then(Input::EventExpired { event }));
     (vec![], ended.chain(overdue).chain(asks::due(state, now)).collect())
 }

@@ -1,7 +1,7 @@
 //! [`State::apply`] is the only place where a state changes, live and in replay alike. It decides nothing.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
 use super::{AskRecords, Chat, KeptReply, Queue, State, UsedKey};
@@ -10,6 +10,8 @@ use crate::event::{ChatId, DeliveryWay, Event, EventLife, Label, Reply, Text, Tr
 use crate::ids::{EventId, Moment, OrderId, ReplyId, SessionId};
 use crate::record::{Moves, Record};
 use crate::session::{Order, OrderOutcome, Presence, Session, SessionAbout, TrackedOrder};
+
+type Queues = BTreeMap<Option<SessionId>, Queue>;
 
 /// A session remembers this many of its latest orders.
 const ORDERS: usize = 8;
@@ -244,9 +246,11 @@ impl State {
         let Some(tracked) = self.events.get_mut(&id).filter(|tracked| tracked.life == EventLife::Waiting) else {
             return;
         };
-        dequeue(&mut self.queues, tracked);
-        tracked.life = life;
-        Arc::make_mut(&mut tracked.event).put_away();
+        settle(&mut self.queues, tracked, life);
+        self.note_settled(id);
+    }
+
+    fn note_settled(&mut self, id: EventId) {
         self.settled_events.push_back(id);
         while self.settled_events.len() > self.memory.settled_events {
             if let Some(oldest) = self.settled_events.pop_front() {
@@ -319,35 +323,32 @@ impl State {
     }
 
     pub(super) fn move_event(&mut self, id: EventId, to: Option<SessionId>) {
-        let Some(tracked) = self.events.get_mut(&id) else { return };
-        dequeue(&mut self.queues, tracked);
-        tracked.to = to;
-        self.queues.entry(to).or_default().add(tracked);
-        if let Some(chat) = self.chats.get_mut(&tracked.event.chat) {
-            chat.session = to;
+        if let Some(tracked) = self.events.get_mut(&id) {
+            relocate((&mut self.queues, &mut self.chats), tracked, to);
         }
     }
 
     fn wrote(&mut self, session: SessionId, events: &[EventId], way: Option<DeliveryWay>, at: Moment) {
         for id in events {
-            let Some(tracked) = self.events.get(id) else { continue };
-            let chat = tracked.event.chat.clone();
-            if tracked.life == EventLife::Waiting && tracked.to != Some(session) {
-                self.move_event(*id, Some(session));
+            // Looked up once, for there are many.
+            let Some(tracked) = self.events.get_mut(id) else { continue };
+            let waited = tracked.life == EventLife::Waiting;
+            if waited && tracked.to != Some(session) {
+                relocate((&mut self.queues, &mut self.chats), tracked, Some(session));
             }
-            self.settle_event(*id, EventLife::Delivered { at });
-            if let Some(tracked) = self.events.get_mut(id) {
-                tracked.delivered = Some((at, way));
-                tracked.first_delivered.get_or_insert(at);
+            if waited {
+                settle(&mut self.queues, tracked, EventLife::Delivered { at });
             }
-            self.show_chat(&chat, session, *id);
+            tracked.delivered = Some((at, way));
+            tracked.first_delivered.get_or_insert(at);
+            if let Some(chat) = self.chats.get_mut(&tracked.event.chat) {
+                remember(&mut chat.shown_to, session, self.memory.of_one_chat);
+                remember(&mut chat.unanswered, *id, self.memory.of_one_chat);
+            }
+            if waited {
+                self.note_settled(*id);
+            }
         }
-    }
-
-    fn show_chat(&mut self, chat: &ChatId, session: SessionId, event: EventId) {
-        let Some(chat) = self.chats.get_mut(chat) else { return };
-        remember(&mut chat.shown_to, session, self.memory.of_one_chat);
-        remember(&mut chat.unanswered, event, self.memory.of_one_chat);
     }
 
     fn set_presence(&mut self, id: SessionId, presence: Presence) {
@@ -426,7 +427,28 @@ impl Queue {
     }
 }
 
-fn dequeue(queues: &mut BTreeMap<Option<SessionId>, Queue>, tracked: &TrackedEvent) {
+/// Puts a waiting event on the queue of another session. Its conversation goes with it.
+fn relocate(
+    (queues, chats): (&mut Queues, &mut HashMap<ChatId, Chat>),
+    tracked: &mut TrackedEvent,
+    to: Option<SessionId>,
+) {
+    dequeue(queues, tracked);
+    tracked.to = to;
+    queues.entry(to).or_default().add(tracked);
+    if let Some(chat) = chats.get_mut(&tracked.event.chat) {
+        chat.session = to;
+    }
+}
+
+/// Takes an event off its queue. Its text stays in the journal alone.
+fn settle(queues: &mut Queues, tracked: &mut TrackedEvent, life: EventLife) {
+    dequeue(queues, tracked);
+    tracked.life = life;
+    Arc::make_mut(&mut tracked.event).put_away();
+}
+
+fn dequeue(queues: &mut Queues, tracked: &TrackedEvent) {
     let Some(queue) = queues.get_mut(&tracked.to) else { return };
     if queue.events.remove(&tracked.arrival).is_some() {
         queue.bytes -= tracked.size;

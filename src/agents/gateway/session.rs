@@ -73,6 +73,7 @@ impl ClientSession {
                 }
                 Delivery::Outside { sender } => self.gatekeeper.outside().restore(sender),
                 Delivery::Event(frame) => tracing::warn!(sender = %frame.sender, "an event came, and nobody reads it"),
+                Delivery::Line(line) => tracing::warn!(id = %line.id, "an event came, and nobody reads it"),
                 Delivery::Verdict { .. } | Delivery::Closed { .. } | Delivery::TakeBack { .. } => {}
             }
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use portcullis_wire::channel::REQUEST_METHOD;
+use portcullis_wire::channel::{PermissionRequest, REQUEST_METHOD, read_request};
 use rmcp::RoleServer;
 use rmcp::model::{ClientNotification, CustomNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
@@ -36,10 +36,14 @@ impl SharedOutput {
 /// Told whether the answer to a request was written.
 pub(in crate::agents) type OnSent = Arc<dyn Fn(RequestId, bool) -> BoxFuture<'static, ()> + Send + Sync>;
 
+/// Told of a permission dialog that has opened.
+pub(in crate::agents) type OnPrompt = Arc<dyn Fn(PermissionRequest) + Send + Sync>;
+
 pub(in crate::agents) struct LineTransport {
     lines: Lines<ClientReader>,
     output: Arc<SharedOutput>,
     on_sent: Option<OnSent>,
+    on_prompt: Option<OnPrompt>,
     /// Cancelled when the client has closed its end: rmcp still waits then for what it has not answered.
     left: CancellationToken,
     /// The client has asked to initialize. Before that rmcp would end at the first message it does not expect.
@@ -60,6 +64,7 @@ impl LineTransport {
             lines: Lines::new(input, super::LONGEST_LINE),
             output,
             on_sent: None,
+            on_prompt: None,
             left: CancellationToken::new(),
             greeted: false,
             may_discover: false,
@@ -69,6 +74,11 @@ impl LineTransport {
 
     pub(in crate::agents) fn telling(self, on_sent: OnSent) -> Self {
         Self { on_sent: Some(on_sent), ..self }
+    }
+
+    /// Prompts go there, past rmcp: someone is waiting for them.
+    pub(in crate::agents) fn relaying(self, on_prompt: OnPrompt) -> Self {
+        Self { on_prompt: Some(on_prompt), ..self }
     }
 
     /// Also serves clients that say in each request what they are, and never `initialize`.
@@ -96,8 +106,14 @@ impl LineTransport {
         });
     }
 
-    /// The message, or none when it was answered here.
+    /// The message, or none when it was answered or handed on here.
     fn read(&mut self, line: &[u8]) -> Option<RxJsonRpcMessage<RoleServer>> {
+        if let Some(on_prompt) = self.on_prompt.as_ref().filter(|_| self.greeted)
+            && let Some(prompt) = read_request(line)
+        {
+            on_prompt(prompt);
+            return None;
+        }
         let value: Value = match serde_json::from_slice(line) {
             Ok(value) => value,
             Err(error) => {

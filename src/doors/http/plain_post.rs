@@ -1,9 +1,11 @@
 //! Plain requests: a `POST /` of a known credential that is there whole and says nothing out of the ordinary is answered
 //! here, without the HTTP server. They are what comes by the thousand.
 //!
-//! Everything else goes to the server with all that was read of it: other routes, headers that are not in [`PlainPost`],
+//! Everything else goes to the server with all that was read of it: other routes and queries, headers that are not in [`PlainPost`],
 //! any that stands twice, heads and bodies that come in pieces, and whatever the guard would refuse. So nothing is refused
 //! here, and whoever is slow meets the limits of the server.
+
+mod known_head;
 
 use std::net::SocketAddr;
 use std::pin::pin;
@@ -20,10 +22,11 @@ use tokio::time::{Instant, sleep, timeout};
 use super::Door;
 use super::access::{Permitted, limit, permit};
 use super::body::is_common_text;
-use super::credentials::token_in;
+use super::credentials::{Caller, token_in};
 use super::guard::is_ours;
 use super::response::ErrorStyle;
 use super::say::{Taken, answered, say_plainly};
+use known_head::KnownHead;
 
 /// Bytes of the largest plain request, head and body.
 const LARGEST: usize = 8 << 10;
@@ -37,7 +40,7 @@ where
     let idle_time = door.limits.idle_time;
     let (mut stopped, mut idle) = (pin!(door.stop.cancelled()), pin!(sleep(idle_time)));
     let (mut buffer, mut answers) = (BytesMut::with_capacity(LARGEST), AnswerWriter::default());
-    let mut last = Instant::now();
+    let (mut last, mut known) = (Instant::now(), KnownHead::default());
     loop {
         if buffer.is_empty() {
             // All of it is free again.
@@ -57,13 +60,28 @@ where
             }
             last = Instant::now();
         }
-        let Some((request, size)) = PlainPost::read(&buffer, address) else { return Some(buffer) };
-        let Some(permitted) = request.enter(door) else { return Some(buffer) };
+        let (read, caller, next) = match known.read(&buffer) {
+            Some(read) => {
+                let caller = known.caller(door);
+                (read, caller, None)
+            }
+            None => {
+                let Some(read) = PlainPost::read(&buffer, address) else { return Some(buffer) };
+                let caller = door.credentials.caller_by_token(read.0.token);
+                let next = KnownHead::of(&buffer, &read, &caller);
+                (read, caller, next)
+            }
+        };
+        let (request, size) = read;
+        let Some(permitted) = request.enter(caller, door) else { return Some(buffer) };
         let style = ErrorStyle::in_words(request.names_sender);
-        let answer = match say_plainly(door, permitted, request.text).await {
+        let answer = match say_plainly(door, permitted, request.label, request.text).await {
             Ok(taken) => answers.taken(&taken).await,
             Err(fault) => answers.written(style.refuse(&fault)).await,
         };
+        if let Some(next) = next {
+            known = next;
+        }
         buffer.advance(size);
         // Small as it is, a client that does not read it is not waited for any longer than elsewhere.
         if !matches!(timeout(idle_time, stream.write_all(answer.bytes)).await, Ok(Ok(()))) || answer.is_last {
@@ -78,6 +96,8 @@ struct PlainPost<'a> {
     token: &'a str,
     /// The header of the channel documents stands beside the token, which is what counts.
     names_sender: bool,
+    /// The session that it is for, where the query names one and nothing else.
+    label: Option<&'a str>,
     text: &'a str,
 }
 
@@ -88,9 +108,13 @@ impl<'a> PlainPost<'a> {
         let mut headers = [httparse::EMPTY_HEADER; MOST_HEADERS];
         let mut request = httparse::Request::new(&mut headers);
         let Ok(httparse::Status::Complete(head)) = request.parse(bytes) else { return None };
-        if (request.method, request.path, request.version) != (Some("POST"), Some("/"), Some(1)) {
+        if (request.method, request.version) != (Some("POST"), Some(1)) {
             return None;
         }
+        let label = match request.path? {
+            "/" => None,
+            path => Some(path.strip_prefix("/?label=").filter(|label| is_plain_label(label))?),
+        };
         let mut known = [None; HEADERS.len()];
         for header in request.headers.iter() {
             let place = HEADERS.iter().position(|name| name.eq_ignore_ascii_case(header.name))?;
@@ -108,16 +132,15 @@ impl<'a> PlainPost<'a> {
         let length = length.filter(|_| is_plain).and_then(number)?;
         let body = bytes.get(head..head + length)?;
         let text = std::str::from_utf8(body).ok().filter(|text| !text.is_empty())?;
-        Some((Self { token: token_in(authorization?)?, names_sender: sender.is_some(), text }, head + length))
+        Some((Self { token: token_in(authorization?)?, names_sender: sender.is_some(), label, text }, head + length))
     }
 
     /// The sender, if the guard lets them in. Whom it does not, the server tells why.
-    fn enter(&self, door: &Door) -> Option<Permitted> {
+    fn enter(&self, caller: Caller, door: &Door) -> Option<Permitted> {
         let route = Operation::Say.route();
         if self.text.len() > door.limits.body {
             return None;
         }
-        let caller = door.credentials.caller_by_token(self.token);
         // A page sends JSON elsewhere; that a device was used is noted by the server.
         let permitted = permit(route, caller).ok().flatten().filter(|permitted| permitted.device().is_none())?;
         limit(route, door, &permitted).ok().map(|()| permitted)
@@ -140,6 +163,11 @@ const HEADERS: [&str; 10] = [
 
 /// One that stands twice is found out.
 const MOST_HEADERS: usize = HEADERS.len() + 1;
+
+/// Whether a label stands in a query as it is.
+fn is_plain_label(label: &str) -> bool {
+    !label.is_empty() && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+}
 
 fn is_visible(value: &str) -> bool {
     value.bytes().all(|byte| matches!(byte, b' '..=b'~'))

@@ -28,12 +28,12 @@ use crate::files::{FileStore, MOST_FILES};
 use crate::hub::{fault_of, find_session, mint, now};
 
 /// Whom the text is for. Other keys of the query are attributes of the event.
-#[derive(Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, PartialEq, Eq)]
 pub(super) struct SayTarget {
-    session: Option<String>,
-    label: Option<String>,
-    chat: Option<String>,
-    reply_to: Option<String>,
+    pub(super) session: Option<String>,
+    pub(super) label: Option<String>,
+    pub(super) chat: Option<String>,
+    pub(super) reply_to: Option<String>,
 }
 
 /// `POST /`: the body is the text.
@@ -46,10 +46,16 @@ pub(super) async fn say(State(door): State<Arc<Door>>, permitted: Permitted, req
     }
 }
 
-/// The same from a request that says nothing but its text.
-pub(super) async fn say_plainly(door: &Door, permitted: Permitted, text: &str) -> Result<Taken, Fault> {
+/// The same from a request that says nothing but its text and, perhaps, the label of a session.
+pub(super) async fn say_plainly(
+    door: &Door,
+    permitted: Permitted,
+    label: Option<&str>,
+    text: &str,
+) -> Result<Taken, Fault> {
     static KNOWN: LazyLock<Arc<[Attribute]>> = LazyLock::new(|| known("/", "POST").into());
-    submit(door, permitted, &SayTarget::default(), text.into(), Arc::clone(&KNOWN), None, mint(EventId::new)).await
+    let to = SayTarget { label: label.map(str::to_owned), ..SayTarget::default() };
+    submit(door, permitted, &to, text.into(), Arc::clone(&KNOWN), None, mint(EventId::new)).await
 }
 
 /// What a request says of an event besides its text.

@@ -11,7 +11,7 @@ use portcullis_core::{AskId, Goodbye, Input, SessionId};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{
     Answered, AttachRequest, ChannelEvent, EventFrame, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening,
-    SessionMessage, VERSIONS, WITH_STREAM, WITH_TAKING_BACK, agree,
+    SessionMessage, VERSIONS, WITH_LINES, WITH_STREAM, WITH_TAKING_BACK, agree, put_event,
 };
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
@@ -77,7 +77,7 @@ pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -
     let Numbered { n, message: SessionMessage::Attach(attach) } = serde_json::from_slice(&line)? else {
         anyhow::bail!("the second line must be attach");
     };
-    let AttachRequest { session, mut about, wrote, holding } = *attach;
+    let AttachRequest { session, mut about, wrote, holding, lines: wants_lines } = *attach;
     // Which session goes on in another process is for the gate to find out.
     about.continues = None;
     let (outlet, outgoing) = Outlet::new(&holding);
@@ -87,7 +87,8 @@ pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -
     answers.send(done(n, attached.map(|answer| told(&answer)).map_err(Fault::from))).await?;
     let _stream = (version >= WITH_STREAM).then(|| gate.streams.open(session, number, answers.clone()));
     let stop = gate.stop.clone();
-    let writing = tokio::spawn(write(writer, outgoing, answered, (version, gate.max_context)));
+    let form = LinkForm { version, lines: wants_lines && version >= WITH_LINES, max_context: gate.max_context };
+    let writing = tokio::spawn(write(writer, outgoing, answered, form));
     let reading = read(lines, &gate, session, answers);
     let why = tokio::select! {
         why = reading => why,
@@ -207,21 +208,30 @@ fn done(n: u64, answered: Result<Answered, Fault>) -> GateMessage<'static> {
     GateMessage::Done { n, answer: answered.unwrap_or_else(Answered::Refused) }
 }
 
+/// How a process is told of what is for its session.
+#[derive(Clone, Copy)]
+struct LinkForm {
+    version: u16,
+    /// Events as finished lines, where that says all.
+    lines: bool,
+    max_context: Option<usize>,
+}
+
 /// Writes what is for the session, as much in one write as has come together.
 async fn write(
     mut writer: Writer,
     mut outgoing: mpsc::Receiver<ToSession>,
     mut answers: mpsc::Receiver<GateMessage<'static>>,
-    (version, max_context): (u16, Option<usize>),
+    form: LinkForm,
 ) -> anyhow::Result<()> {
     let put = |bytes: &mut Vec<u8>, next: &ToSession| match next {
         // One of before does not know the word.
         ToSession::Message(message)
-            if version < WITH_TAKING_BACK && matches!(**message, GateMessage::TakeBack { .. }) =>
+            if form.version < WITH_TAKING_BACK && matches!(**message, GateMessage::TakeBack { .. }) =>
         {
             Ok(())
         }
-        next => put_to_session(bytes, next, max_context),
+        next => put_to_session(bytes, next, form),
     };
     let mut bytes = Vec::new();
     loop {
@@ -252,13 +262,14 @@ async fn write(
     Ok(())
 }
 
-fn put_to_session(bytes: &mut Vec<u8>, outgoing: &ToSession, max_context: Option<usize>) -> std::io::Result<()> {
+fn put_to_session(bytes: &mut Vec<u8>, outgoing: &ToSession, form: LinkForm) -> std::io::Result<()> {
     match outgoing {
         ToSession::Event(held, also) => {
             // About what it takes in quotes, so that what is large need not move while it is written.
-            let size = held.event.text.len().min(max_context.unwrap_or(usize::MAX));
+            let size = held.event.text.len().min(form.max_context.unwrap_or(usize::MAX));
             bytes.reserve(size + size / 8 + 512);
-            put_json(bytes, &GateMessage::Event(EventFrame { also: also.clone(), ..EventFrame::of(held, max_context) }))
+            let frame = EventFrame { also: also.clone(), ..EventFrame::of(held, form.max_context) };
+            if form.lines { Ok(put_event(bytes, frame)?) } else { put_json(bytes, &GateMessage::Event(frame)) }
         }
         ToSession::Message(message) => put_json(bytes, message),
     }

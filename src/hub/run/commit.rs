@@ -6,7 +6,7 @@ use std::future;
 
 use portcullis_core::{Effect, Input, Moment, Record, Subject, decide};
 
-use super::super::batch::{Pending, WrittenBatch};
+use super::super::batch::{DecidedBatch, Pending, WrittenBatch};
 use super::super::{Trouble, now};
 use super::{HubLoop, journal};
 use crate::store::{Refused, Safety, Seq, WrittenAppends};
@@ -43,7 +43,7 @@ impl HubLoop {
                 continue;
             };
             let at = self.state.no_earlier(now());
-            let (records, mut effects) = decide(&self.state, at, input);
+            let (records, mut effects) = decide(&self.state, at, *input);
             if let Some(record) = records.first() {
                 let subject = record.subject();
                 if !is_new(record) && self.batch.has(&subject) {
@@ -101,18 +101,18 @@ impl HubLoop {
     pub(super) async fn write(&mut self) {
         // What is decided anew after a conflict makes another batch.
         while !self.batch.is_empty() {
-            let mut batch = std::mem::take(&mut self.batch);
-            let appends = std::mem::take(&mut batch.appends);
+            let DecidedBatch { appends, mut subjects, pending } = self.batch.take();
             let WrittenAppends { answers: results, safety } = if appends.is_empty() {
                 WrittenAppends { answers: vec![], safety: Safety::Now }
             } else {
                 self.store.write(&appends)
             };
-            for (subject, result) in batch.subjects.into_iter().zip(&results) {
+            for (subject, result) in subjects.drain(..).zip(&results) {
                 if let Ok(seq) = result {
                     self.heads.moved(subject, *seq, &self.state);
                 }
             }
+            self.batch.reuse(appends, subjects);
             if !results.is_empty() {
                 self.is_refusing = results.iter().any(|result| matches!(result, Err(Refused::Failed(_))));
             }
@@ -123,7 +123,7 @@ impl HubLoop {
                 self.reload_or_break();
             }
             let arrivals = self.state.arrivals();
-            self.written.push_back(WrittenBatch { pending: batch.pending, results, safety, arrivals });
+            self.written.push_back(WrittenBatch { pending, results, safety, arrivals });
             // Those who were refused are decided again on what is safe, and nothing is written before.
             while self.written.front().is_some_and(|oldest| oldest.safety.is_now())
                 || taken_back && !self.written.is_empty()

@@ -14,7 +14,7 @@ use super::HubLoop;
 impl HubLoop {
     /// Does what was decided, but for the answer, which it returns.
     pub(super) fn perform(&mut self, pending: Pending) -> Option<(ReplySender, Answer)> {
-        match &pending.input {
+        match pending.input.as_deref() {
             Some(Input::Wrote { session, events, .. }) => self.outlets.confirmed(*session, events),
             // What is put back, or moves, keeps its place: it may stand before what was already sent.
             Some(Input::Ended { .. } | Input::Attached { .. } | Input::Retry { .. }) => self.outlets.look_again(),
@@ -29,8 +29,7 @@ impl HubLoop {
                 Effect::Answer(decided) => answer = decided,
                 Effect::Wake(session) => self.outlets.wake(session),
                 Effect::Carry { session, ask, origin, source, ruling, at } => {
-                    let (ruling, at) = (Box::new(ruling), Some(at.0));
-                    self.outlets.carry(session, GateMessage::Verdict { ask, origin, source, ruling, at });
+                    self.outlets.carry(session, GateMessage::Verdict { ask, origin, source, ruling, at: Some(at.0) });
                 }
                 Effect::Close { session, ask, origin, source } => {
                     self.outlets.carry(session, GateMessage::Closed { ask, origin, source });

@@ -21,7 +21,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, watch};
 
-use super::{AnswerSender, Deliveries, Delivery, NoGate, SessionHandle};
+use super::{AnswerSender, Deliveries, Delivery, FinishedEvent, NoGate, SessionHandle};
 use crate::fixed;
 use crate::lines::{Lines, put_json};
 use crate::session::ring::StreamRing;
@@ -49,6 +49,34 @@ pub(crate) fn connect(
     program: &'static str,
     connect: Connect,
 ) -> (SessionHandle, Deliveries) {
+    attach(session, about, program, connect, EventForm::Frames)
+}
+
+/// The same for a process that pushes most events as they are.
+pub(crate) fn connect_for_lines(
+    session: SessionId,
+    about: SessionAbout,
+    program: &'static str,
+    connect: Connect,
+) -> (SessionHandle, Deliveries) {
+    attach(session, about, program, connect, EventForm::Lines)
+}
+
+/// How the process wants its events.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum EventForm {
+    Frames,
+    /// As [`Delivery::Line`], where the gate can say all of them so.
+    Lines,
+}
+
+fn attach(
+    session: SessionId,
+    about: SessionAbout,
+    program: &'static str,
+    connect: Connect,
+    form: EventForm,
+) -> (SessionHandle, Deliveries) {
     let (deliver, deliveries) = mpsc::channel(DELIVERIES);
     let (outgoing, messages) = mpsc::channel(MESSAGES);
     let (no_gate, knows_no_gate) = watch::channel(None);
@@ -58,6 +86,7 @@ pub(crate) fn connect(
         stream: Arc::clone(&handle.stream),
         about,
         program,
+        form,
         deliver,
         messages,
         said: 0,
@@ -83,6 +112,7 @@ struct LinkClient {
     stream: Arc<StreamRing>,
     about: SessionAbout,
     program: &'static str,
+    form: EventForm,
     deliver: mpsc::Sender<Delivery>,
     messages: mpsc::Receiver<QueuedMessage>,
     /// How many messages there were so far: the number of the last.
@@ -254,7 +284,9 @@ impl LinkClient {
         });
         let (session, about) = (self.session, self.about.clone());
         let holding = self.holding.iter().copied().collect();
-        let attach = SessionMessage::Attach(Box::new(AttachRequest { session, about, wrote: wrote.clone(), holding }));
+        let lines = self.form == EventForm::Lines;
+        let attach = AttachRequest { session, about, wrote: wrote.clone(), holding, lines };
+        let attach = SessionMessage::Attach(Box::new(attach));
         self.said += 1;
         put_json(bytes.writer(), &Numbered { n: self.said, message: &attach })?;
         for (n, (message, _)) in &self.unconfirmed {

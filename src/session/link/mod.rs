@@ -7,15 +7,16 @@ use std::fs::File;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use bytes::Bytes;
 use portcullis_core::{
     AskId, ChatId, Code, DeliveryWay, EventId, Goodbye, NewAsk, Order, OrderId, OrderOutcome, ReplyId, Ruling,
     SentFile, SessionAbout, SessionId, Source, ToolCall,
 };
 use portcullis_wire::error::{Fault, Kind};
-use portcullis_wire::link::{Answered, ChannelEvent, EventFrame, InboxItem, SessionMessage};
+use portcullis_wire::link::{Answered, ChannelEvent, EventFrame, InboxItem, LineHead, SessionMessage, read_frame};
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub(crate) use client::{Connect, connect};
+pub(crate) use client::{Connect, connect, connect_for_lines};
 pub(crate) use upgrade::upgrade;
 
 use super::ring::StreamRing;
@@ -29,6 +30,8 @@ pub(crate) enum Delivery {
     Attached,
     /// One event, or several of one sender in one.
     Event(EventFrame<'static>),
+    /// One event, as the client reads it. Only for those who attached by [`connect_for_lines`].
+    Line(FinishedEvent),
     Verdict {
         ask: AskId,
         /// As the asking process named it.
@@ -47,6 +50,31 @@ pub(crate) enum Delivery {
     Outside { sender: String },
     /// This event is no longer for the agent.
     TakeBack { event: EventId },
+}
+
+/// An event as the client reads it.
+#[derive(Debug)]
+pub(crate) struct FinishedEvent {
+    pub(crate) id: EventId,
+    line: Bytes,
+}
+
+impl FinishedEvent {
+    /// Without its newline.
+    pub(crate) fn line(&self) -> &[u8] {
+        &self.line
+    }
+
+    /// Whose it is. It was read once already, when it came.
+    pub(crate) fn head(&self) -> Option<LineHead<'_>> {
+        std::str::from_utf8(&self.line).ok().and_then(LineHead::read)
+    }
+
+    /// Its parts. None where it is no line after all: then it is only to be pushed.
+    pub(crate) fn frame(&self) -> Option<EventFrame<'static>> {
+        let line = std::str::from_utf8(&self.line).ok()?;
+        read_frame(line).ok().map(EventFrame::into_owned)
+    }
 }
 
 /// What is for the session, in its order. One task of the process takes it.

@@ -12,7 +12,7 @@ use std::os::unix::net::UnixStream;
 /// The version of the program under test.
 pub(crate) const OURS: &str = env!("CARGO_PKG_VERSION");
 /// The version of the link that it speaks.
-pub(crate) const VERSION: u16 = 5;
+pub(crate) const VERSION: u16 = 6;
 
 /// An id as the gate writes them, each time a new one.
 pub(crate) fn new_id() -> String {

@@ -299,7 +299,69 @@ fn restored(saved: &[u8], record: impl Fn(u64) -> Record) -> State {
     state
 }
 
+fn by_serde(record: &Record) -> String {
+    let mut bytes = vec![];
+    RecordForm::serialize(record, &mut serde_json::Serializer::new(&mut bytes)).unwrap();
+    String::from_utf8(bytes).unwrap()
+}
+
+/// Into a buffer that was used before.
+fn as_written(record: &Record) -> String {
+    let mut body = b"of before".to_vec();
+    write_into(&mut body, record).unwrap();
+    String::from_utf8(body).unwrap()
+}
+
+/// Any event: with and without everything that one may have.
+fn any_event() -> impl Strategy<Value = Event> {
+    let text = || "[a\"\\\\\n\u{1}ä ]{1,6}";
+    let plain = (any::<u128>(), text(), any::<bool>(), 0..4_usize, any::<u8>(), text());
+    (plain, prop::collection::vec((prop_oneof!["path", "method", "severity"], text()), 0..3)).prop_map(
+        |((id, sender, directs, address, extras, name), attributes)| {
+            let has = |bit: u8| extras & 1 << bit != 0;
+            let label = Label::new("a \"b\"").unwrap();
+            Event {
+                id: EventId::new(AT, id),
+                via: if has(0) { Via::Connector("telegram".parse().unwrap()) } else { Via::Http },
+                sender,
+                credential: (has(1) && has(2)).then(|| name.clone()),
+                device: (has(1) && has(3)).then(|| name.clone()),
+                directs,
+                scope: if has(1) && has(4) { TokenScope::Labels(vec![label.clone()]) } else { TokenScope::Everything },
+                chat: ChatId::new(name.trim()).unwrap_or_else(|| ChatId::new("7").unwrap()),
+                address: [
+                    Address::Open,
+                    Address::Session(SessionId::new(AT, id)),
+                    Address::Label(label),
+                    Address::Open,
+                ][address]
+                    .clone(),
+                attributes: attributes.into(),
+                reply_to: (has(5) && has(6)).then(|| ReplyId::new(AT, id)),
+                idempotency_key: (has(5) && has(7)).then(|| IdempotencyKey { key: name, digest: [7; 32] }),
+                text: Text::new("t"),
+                at: AT,
+            }
+        },
+    )
+}
+
 proptest! {
+    /// What is written by hand is what the journals of all releases have.
+    #[test]
+    fn any_event_is_written_as_serde_writes_it(event in any_event(), to in prop::option::of(any::<u128>())) {
+        let record = Record::Received { event: event.into(), to: to.map(|to| SessionId::new(AT, to)) };
+        prop_assert_eq!(as_written(&record), by_serde(&record));
+    }
+
+    #[test]
+    fn any_delivery_is_written_as_serde_writes_it(events: Vec<u128>, way in 0..=DeliveryWay::ALL.len()) {
+        let events = events.into_iter().map(|id| EventId::new(AT, id)).collect();
+        let way = DeliveryWay::ALL.get(way).copied();
+        let record = Record::Wrote { session: SessionId::new(AT, 1), events, way };
+        prop_assert_eq!(as_written(&record), by_serde(&record));
+    }
+
     #[test]
     fn a_snapshot_gives_the_same_state_as_all_records_and_holds_no_text(
         story in prop::collection::vec(any::<prop::sample::Index>(), 0..120),

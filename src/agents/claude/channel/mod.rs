@@ -18,12 +18,12 @@ use tokio_util::sync::CancellationToken;
 use portcullis_core::Goodbye;
 
 use crate::agents::claude::hooks::HookSession;
-use crate::agents::mcp_stdio::{self, LineTransport, OnSent, SharedOutput};
+use crate::agents::mcp_stdio::{self, LineTransport, OnPrompt, OnSent, SharedOutput};
 use crate::session::link::{Deliveries, SessionHandle};
 use crate::session::tools::Briefing;
 pub(crate) use idle::run_idle;
 use receipts::HookReceipts;
-use server::{Server, Signs};
+use server::{Server, Signs, relay};
 
 /// Serves one session until the client closes its end or `stop`. Says goodbye to the gate before it returns.
 pub(crate) async fn run(
@@ -44,7 +44,12 @@ pub(crate) async fn run(
         let due = Arc::clone(&due);
         Box::pin(async move { due.sent(&request, written).await })
     });
-    let transport = LineTransport::new(stdin, Arc::clone(&output)).telling(on_sent);
+    let asking = handle.clone();
+    let on_prompt: OnPrompt = Arc::new(move |request| {
+        let handle = asking.clone();
+        tokio::spawn(async move { relay(&handle, request).await });
+    });
+    let transport = LineTransport::new(stdin, Arc::clone(&output)).telling(on_sent).relaying(on_prompt);
     let pushing = push::run(handle.clone(), deliveries, Arc::clone(&output), Arc::clone(&hooks), is_ready);
     let server = Server::new(handle.clone(), folder, ready, Arc::clone(&signs), hooks, receipts, briefing);
     let serving = async {

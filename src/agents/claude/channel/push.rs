@@ -15,10 +15,13 @@ use crate::session::link::{Deliveries, Delivery, SessionHandle};
 /// As much as is put into one write.
 const ONE_WRITE: usize = 256 << 10;
 
-/// So long, or until so many have come together, the gate may wait to hear what is with the client: each word of it is
-/// a record, and takes as long as an event.
-const CONFIRM_WITHIN: Duration = Duration::from_millis(5);
+/// So long, or until so many or so many bytes have come together, the gate may wait to hear what is with the client: each
+/// word of it is a record, and takes longer than an event. Well below what the gate has on its way at once.
+const CONFIRM_WITHIN: Duration = Duration::from_millis(50);
+/// A verdict is told sooner: until the gate hears that the client has it, another may take its place.
+const CONFIRM_VERDICT_WITHIN: Duration = Duration::from_millis(5);
 const CONFIRM_AT: usize = 128;
+const CONFIRM_BYTES: usize = 1 << 20;
 
 /// Writes what comes for the session, once the client is ready for it. Ends when the client no longer reads.
 pub(super) async fn run(
@@ -32,7 +35,7 @@ pub(super) async fn run(
     if is_ready.wait_for(|ready| *ready).await.is_err() {
         return;
     }
-    let mut unconfirmed = 0;
+    let (mut unconfirmed, mut unconfirmed_bytes) = (0, 0);
     let mut confirm = std::pin::pin!(sleep(CONFIRM_WITHIN));
     loop {
         let next = tokio::select! {
@@ -40,7 +43,7 @@ pub(super) async fn run(
             next = deliveries.next() => next,
             () = &mut confirm, if unconfirmed > 0 => {
                 handle.confirm().await;
-                unconfirmed = 0;
+                (unconfirmed, unconfirmed_bytes) = (0, 0);
                 continue;
             }
         };
@@ -53,13 +56,16 @@ pub(super) async fn run(
             tracing::debug!(%error, "the client does not read");
             return;
         }
-        if unconfirmed == 0 {
-            confirm.as_mut().reset(Instant::now() + CONFIRM_WITHIN);
+        let within = if written.verdicts.is_empty() { CONFIRM_WITHIN } else { CONFIRM_VERDICT_WITHIN };
+        let due = Instant::now() + within;
+        if unconfirmed == 0 || due < confirm.deadline() {
+            confirm.as_mut().reset(due);
         }
         unconfirmed = handle.wrote(&written.events, Some(DeliveryWay::Channel), &written.verdicts);
-        if unconfirmed >= CONFIRM_AT {
+        unconfirmed_bytes += written.bytes.len();
+        if unconfirmed >= CONFIRM_AT || unconfirmed_bytes >= CONFIRM_BYTES {
             handle.confirm().await;
-            unconfirmed = 0;
+            (unconfirmed, unconfirmed_bytes) = (0, 0);
         }
     }
 }
@@ -91,6 +97,12 @@ impl OneWrite {
             Delivery::Event(frame) => {
                 self.events.extend(frame.ids());
                 event_line(frame)
+            }
+            Delivery::Line(event) => {
+                self.events.push(event.id);
+                self.bytes.extend_from_slice(event.line());
+                self.bytes.push(b'\n');
+                return;
             }
             Delivery::Verdict { ask, origin, ruling, .. } => {
                 self.verdicts.push(*ask);

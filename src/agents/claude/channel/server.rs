@@ -103,9 +103,11 @@ impl Server {
         self.receipts.expect(context.id.clone(), handed_out, context.ct.clone());
         Ok(if output.is_null() { "{}".to_owned() } else { output.to_string() })
     }
+}
 
-    /// A dialog has opened at the terminal: put the same question to the reviewers.
-    async fn relay(&self, request: PermissionRequest) -> Result<(), Fault> {
+/// A dialog has opened at the terminal: the same question is put to the reviewers.
+pub(super) async fn relay(handle: &SessionHandle, request: PermissionRequest) {
+    let asking = async {
         let PermissionRequest { request_id, tool_name, description, input_preview } = request;
         if request_id.is_empty() || request_id.len() > 64 || tool_name.is_empty() || tool_name.len() > 256 {
             return Err(Fault::new(Kind::BadRequest, "request_id or tool_name is empty or too long"));
@@ -119,9 +121,11 @@ impl Server {
             preview: Text::new(shortened(input_preview)),
             details: Details::default(),
         };
-        let code = self.handle.ask_for(ask).await?;
-        tracing::debug!(%code, "a prompt was relayed");
-        Ok(())
+        handle.ask_for(ask).await
+    };
+    match asking.await {
+        Ok(code) => tracing::debug!(%code, "a prompt was relayed"),
+        Err(fault) => tracing::warn!("a prompt was not relayed, answer it at the terminal: {}", fault.message),
     }
 }
 
@@ -200,11 +204,7 @@ impl ServerHandler for Server {
             return;
         }
         match notification.params_as::<PermissionRequest>() {
-            Ok(Some(request)) => {
-                if let Err(fault) = self.relay(request).await {
-                    tracing::warn!("a prompt was not relayed, answer it at the terminal: {}", fault.message);
-                }
-            }
+            Ok(Some(request)) => relay(&self.handle, request).await,
             Ok(None) => tracing::warn!("a permission request without its fields was ignored"),
             Err(error) => tracing::warn!(%error, "a permission request could not be read"),
         }

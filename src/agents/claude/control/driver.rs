@@ -272,6 +272,10 @@ impl Driver {
                 self.inbox.put(frame);
                 self.feed();
             }
+            Delivery::Line(line) => {
+                line.frame().into_iter().for_each(|frame| self.inbox.put(frame));
+                self.feed();
+            }
             Delivery::Verdict { ask, ruling, .. } => {
                 // Whoever denies and stops the turn wants nothing more of what it was about.
                 self.ended_by_denial |= ruling.interrupt && self.is_busy;

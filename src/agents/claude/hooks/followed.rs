@@ -1,7 +1,7 @@
 //! What hooks tell those who look at the session's stream; what the agent says comes from its transcript.
 
+use portcullis_core::EventId;
 use portcullis_wire::hooks::{HookCall, HookEvent};
-use portcullis_wire::link::EventFrame;
 use portcullis_wire::stream::EntryKind;
 
 use super::HookSession;
@@ -35,9 +35,9 @@ impl HookSession {
     }
 
     /// The event is before the model.
-    pub(super) fn follow_event(&self, frame: &EventFrame<'_>) {
-        for id in frame.ids() {
-            let (event, sender, chat) = (id.to_string(), frame.sender.to_string(), frame.chat.to_string());
+    pub(super) fn follow_event(&self, ids: impl Iterator<Item = EventId>, sender: &str, chat: &str) {
+        for id in ids {
+            let (event, sender, chat) = (id.to_string(), sender.to_owned(), chat.to_owned());
             self.follower.tell(Followed::Entry(EntryKind::Event { event, sender, chat }));
         }
     }

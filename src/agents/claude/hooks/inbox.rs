@@ -87,11 +87,11 @@ impl HookInbox {
     }
 
     /// The channel takes this one.
-    pub(super) fn note_pushed(&mut self, event: &EventFrame<'static>) {
+    pub(super) fn note_pushed(&mut self, ids: impl Iterator<Item = EventId>, chat: &str) {
         if self.channel_is_proven {
             return;
         }
-        self.pushed.extend(event.ids().map(|id| (id, event.chat.to_string())));
+        self.pushed.extend(ids.map(|id| (id, chat.to_owned())));
         let surplus = self.pushed.len().saturating_sub(REMEMBERED_PUSHES);
         self.pushed.drain(..surplus);
     }
@@ -237,7 +237,7 @@ mod tests {
         let mut inbox = HookInbox::new(Inbox::new(30));
         assert!(!inbox.hooks_take_events(), "nobody knows of hooks");
         let first = event(1, "x");
-        inbox.note_pushed(&first);
+        inbox.note_pushed(first.ids(), &first.chat);
         assert!(inbox.note_hooks() && !inbox.note_hooks());
         assert!(inbox.hooks_take_events(), "the channel is not proven");
         inbox.note_read(|_, chat| chat == "2");
@@ -250,8 +250,8 @@ mod tests {
     fn a_reply_proves_no_channel_where_hooks_spoke_of_the_same_conversation() {
         for arrives in [true, false] {
             let mut inbox = HookInbox::new(Inbox::new(30));
-            inbox.note_pushed(&event(1, "by the channel"));
-            inbox.note_pushed(&EventFrame { chat: "2".into(), ..event(2, "by the channel") });
+            inbox.note_pushed([event(1, "by the channel").id].into_iter(), "1");
+            inbox.note_pushed([event(2, "by the channel").id].into_iter(), "2");
             inbox.note_hooks();
             inbox.queue.put(event(3, "by a hook"));
             let (answer, _) = inbox.hand_out(&fence, 0).unwrap();

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
 use portcullis_core::{ChatId, ConversationOrigin, EventId, Order, OrderId, OrderOutcome, Source};
-use portcullis_wire::link::EventFrame;
+use portcullis_wire::link::{EventFrame, LineHead};
 use serde_json::Value;
 use tokio::sync::Notify;
 
@@ -181,12 +181,26 @@ impl HookSession {
                     self.changed.notify_one();
                     return None;
                 }
-                state.inbox.note_pushed(&frame);
+                state.inbox.note_pushed(frame.ids(), &frame.chat);
                 drop(state);
-                self.follow_event(&frame);
-                // Nobody knows that the model reads what the channel pushes, so a push lifts nothing.
-                self.gatekeeper.outside().note_opened(&frame.sender, frame.directs);
+                self.note_pushed(frame.ids(), (&frame.sender, &frame.chat), frame.directs);
                 Some(Delivery::Event(frame))
+            }
+            Delivery::Line(line) => {
+                let mut state = self.state();
+                if state.inbox.hooks_take_events()
+                    && let Some(frame) = line.frame()
+                {
+                    state.inbox.queue.put(frame);
+                    self.changed.notify_one();
+                    return None;
+                }
+                if let Some(LineHead { id, chat, sender, directs }) = line.head() {
+                    state.inbox.note_pushed(std::iter::once(id), chat);
+                    drop(state);
+                    self.note_pushed(std::iter::once(id), (sender, chat), directs);
+                }
+                Some(Delivery::Line(line))
             }
             Delivery::Verdict { ask, source: Source::Hook, ruling, .. } => {
                 self.gatekeeper.verdict(ask, *ruling);
@@ -216,6 +230,12 @@ impl HookSession {
             }
             other => Some(other),
         }
+    }
+
+    /// The channel pushes these. Nobody knows that the model reads them, so that lifts nothing.
+    fn note_pushed(&self, ids: impl Iterator<Item = EventId>, (sender, chat): (&str, &str), directs: bool) {
+        self.follow_event(ids, sender, chat);
+        self.gatekeeper.outside().note_opened(sender, directs);
     }
 
     /// Keeps an order until a hook calls: only then is it known that the hooks by which it holds are still installed. The
@@ -313,7 +333,7 @@ impl HookSession {
         }
         self.gatekeeper.outside().note_arrived(&handed_out.events);
         for frame in &handed_out.events {
-            self.follow_event(frame);
+            self.follow_event(frame.ids(), &frame.sender, &frame.chat);
             let mut state = self.state();
             let owes = state.must_reply.iter().any(|sender| *sender == frame.sender);
             let chat = frame.chat.to_string();

@@ -68,7 +68,7 @@ impl Follower {
             results: ToldIds::default(),
             late: ToldIds::default(),
             words_end: true,
-            awaited: None,
+            awaited: VecDeque::new(),
         };
         tokio::spawn(following.run(conversation, told));
         Self(send)
@@ -118,8 +118,8 @@ struct TranscriptFollowing {
     late: ToldIds,
     /// The last that the file told were words of the agent.
     words_end: bool,
-    /// What a hook told and the file may have: the file may have told what follows it by the time that it is read.
-    awaited: Option<EntryKind>,
+    /// What hooks told and the file may have: the file may have told what follows it by the time that it is read.
+    awaited: VecDeque<EntryKind>,
 }
 
 impl TranscriptFollowing {
@@ -131,6 +131,14 @@ impl TranscriptFollowing {
             let is_watched = self.session.stream().is_looked_at();
             tokio::select! {
                 followed = told.recv() => match followed {
+                    Some(Followed::Entry(first)) => {
+                        // Each look at the file takes a thread. While nobody looks at the stream, events that come close
+                        // to each other share one.
+                        if !is_watched && matches!(first, EntryKind::Event { .. }) && self.has_file() {
+                            tokio::time::sleep(LOOK_PAUSE).await;
+                        }
+                        self.take_entries(first, &mut told).await;
+                    }
                     Some(followed) => self.take(followed).await,
                     None => return,
                 },
@@ -147,7 +155,14 @@ impl TranscriptFollowing {
 
     /// Tells what the client has written since.
     async fn read_on(&mut self) {
-        self.tell_of(FollowedFile::read_on).await;
+        if self.has_file() {
+            self.tell_of(FollowedFile::read_on).await;
+        }
+    }
+
+    /// Whether there is a file to look at, or one to look for.
+    fn has_file(&self) -> bool {
+        self.file.as_ref().is_some_and(FollowedFile::may_be_there)
     }
 
     /// Looks at the file on a thread that may wait for the disk, and tells what it says.
@@ -163,7 +178,8 @@ impl TranscriptFollowing {
             let is_news = match &entry {
                 // A hook tells those.
                 EntryKind::User { .. } | EntryKind::Event { .. } => {
-                    if let Some(awaited) = self.awaited.take_if(|awaited| is_same(awaited, &entry)) {
+                    let place = self.awaited.iter().position(|awaited| is_same(awaited, &entry));
+                    if let Some(awaited) = place.and_then(|place| self.awaited.remove(place)) {
                         self.session.stream().push(awaited);
                     }
                     false
@@ -179,18 +195,32 @@ impl TranscriptFollowing {
         }
     }
 
-    async fn take(&mut self, followed: Followed) {
-        if let Followed::Entry(entry) = &followed {
-            self.awaited = Some(entry.clone());
+    /// Takes an entry and those that are there behind it: one look at the file tells of all of them.
+    async fn take_entries(&mut self, first: EntryKind, told: &mut mpsc::Receiver<Followed>) {
+        self.awaited.push_back(first);
+        let mut behind = None;
+        while behind.is_none()
+            && let Ok(next) = told.try_recv()
+        {
+            match next {
+                Followed::Entry(entry) => self.awaited.push_back(entry),
+                other => behind = Some(other),
+            }
         }
+        self.read_on().await;
+        for entry in std::mem::take(&mut self.awaited) {
+            self.session.stream().push(entry);
+        }
+        if let Some(behind) = behind {
+            self.take(behind).await;
+        }
+    }
+
+    async fn take(&mut self, followed: Followed) {
         self.read_on().await;
         match followed {
             Followed::Conversation(conversation) => self.begin(conversation).await,
-            Followed::Entry(_) => {
-                if let Some(entry) = self.awaited.take() {
-                    self.session.stream().push(entry);
-                }
-            }
+            Followed::Entry(entry) => self.session.stream().push(entry),
             Followed::Call { id, tool, input, agent } => {
                 let id = id.unwrap_or_default();
                 if agent.is_none() {
@@ -259,6 +289,11 @@ impl FollowedFile {
 
     fn is_there(&self) -> bool {
         self.file.is_some()
+    }
+
+    /// Whether it is there, or known well enough to be looked for.
+    fn may_be_there(&self) -> bool {
+        self.is_there() || self.transcripts.is_some() && self.conversation.is_some()
     }
 
     /// The rest of the conversation that ends with this one.

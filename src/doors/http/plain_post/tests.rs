@@ -12,7 +12,7 @@ use portcullis_wire::error::{Fault, Kind};
 use proptest::prelude::*;
 
 use super::*;
-use crate::doors::http::{body, credentials, guard, response};
+use crate::doors::http::{body, credentials, guard, response, say};
 
 const HERE: &str = "127.0.0.1:8788";
 
@@ -66,7 +66,8 @@ fn any_line() -> impl Strategy<Value = String> {
 fn any_request() -> impl Strategy<Value = Vec<u8>> {
     let first = prop_oneof![
         8 => Just("POST / HTTP/1.1".to_owned()),
-        1 => r"(POST|GET|PUT|post) (/|/\?a=b|/x|\*|http://localhost/|//) HTTP/(1\.1|1\.0|2\.0)( x)?",
+        2 => r"POST /\?label=[a-z0-9._+%&=A-]{0,6} HTTP/1\.1",
+        1 => r"(POST|GET|PUT|post) (/|/\?a=b|/x|\*|http://localhost/|//|/\?label=a&label=b) HTTP/(1\.1|1\.0|2\.0)( x)?",
     ];
     let body = prop_oneof![4 => "(hello|ä|\n|yes abcde|\\{\\}| |x){1,9}".prop_map(String::into_bytes), 1 => prop::collection::vec(any::<u8>(), 0..20)];
     let surely = prop::bool::weighted(0.8);
@@ -92,7 +93,10 @@ proptest! {
         // What comes behind it is another request.
         let (read, _) = run(by_server(&bytes[..size], || Response::new("ok".into())));
         let read = read.expect("the server reads it");
-        prop_assert_eq!((read.method, read.target.as_str()), (Method::POST, "/"));
+        let target = plain.label.map_or_else(|| "/".to_owned(), |label| format!("/?label={label}"));
+        prop_assert_eq!((read.method, &read.target), (Method::POST, &target));
+        let to: say::SayTarget = body::read_params(&target.parse().unwrap()).unwrap();
+        prop_assert_eq!(to, say::SayTarget { label: plain.label.map(str::to_owned), ..say::SayTarget::default() });
         prop_assert_eq!(read.body, plain.text.as_bytes());
         let headers = &read.headers;
         prop_assert_eq!(credentials::bearer(headers), Some(Some(plain.token)));
@@ -101,6 +105,28 @@ proptest! {
         prop_assert!(body::check_type(headers).is_ok() && !response::wants_json(headers));
         prop_assert_eq!(body::idempotency_key(headers).ok().flatten(), None);
         prop_assert!(!headers.contains_key("expect") && headers.get("connection").is_none_or(|value| value != "close"));
+    }
+
+    #[test]
+    fn any_request_is_read_by_a_known_head_as_it_is_read_without(
+        first in any_request(), second in any_request(), digits in "[0-9+ ]{0,3}", body in "[xä]{0,12}",
+    ) {
+        let Some(read) = PlainPost::read(&first, here()) else { return Ok(()) };
+        let known = KnownHead::of(&first, &read, &credentials::Caller::default()).expect("it has a length");
+        prop_assert_eq!(known.read(&first), Some(read));
+        let text = String::from_utf8_lossy(&first).into_owned();
+        let (head, _) = text.split_once("\r\n\r\n").or_else(|| text.split_once("\n\n")).expect("a head");
+        let (before, _) = head.rsplit_once(' ').expect("its last header is the length");
+        let again = |length: &str| format!("{before} {length}\r\n\r\n{body}").into_bytes();
+        for bytes in [second, again(&digits), again(&body.len().to_string())] {
+            if let Some(read) = known.read(&bytes) {
+                prop_assert_eq!(Some(read), PlainPost::read(&bytes, here()));
+            }
+        }
+        let usual = again(&body.len().to_string());
+        if head.contains("\r\n") && !head.replace("\r\n", "").contains('\n') && !body.is_empty() {
+            prop_assert!(known.read(&usual).is_some());
+        }
     }
 
     #[test]
@@ -121,7 +147,7 @@ fn what_curl_and_programs_send_is_plain() {
         "main is red",
     );
     let twice = format!("{curl}{curl}");
-    let plain = PlainPost { token: "right", names_sender: false, text: "main is red" };
+    let plain = PlainPost { token: "right", names_sender: false, label: None, text: "main is red" };
     assert_eq!(PlainPost::read(twice.as_bytes(), here()), Some((plain, curl.len())), "the second is not touched");
     for half in [&curl[..20], &curl[..curl.len() - 1]] {
         assert_eq!(PlainPost::read(half.as_bytes(), here()), None, "the server waits for the rest");

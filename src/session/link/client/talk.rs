@@ -1,14 +1,14 @@
 //! What is said on one connection to the gate, in both directions.
 
 use anyhow::Context as _;
-use bytes::{BufMut as _, BytesMut};
+use bytes::{BufMut as _, Bytes, BytesMut};
 use portcullis_core::{AskId, EventId};
-use portcullis_wire::link::{Answered, GateMessage, Numbered, SessionMessage};
+use portcullis_wire::link::{Answered, EventFrame, GateMessage, LineHead, Numbered, SessionMessage};
 use portcullis_wire::stream::StreamBatch;
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 
-use super::{Delivery, LinkClient, MESSAGES, QueuedMessage, SHORTEST_PAUSE, VERDICTS};
+use super::{Delivery, FinishedEvent, LinkClient, MESSAGES, QueuedMessage, SHORTEST_PAUSE, VERDICTS};
 use crate::lines::{Line, Lines, put_json};
 use crate::session::ring::StreamRing;
 use crate::stream::{Reader, Writer};
@@ -59,13 +59,17 @@ impl LinkClient {
         }
     }
 
-    fn hear(&mut self, line: &[u8]) -> anyhow::Result<()> {
-        match serde_json::from_slice(line)? {
-            GateMessage::Event(frame) => {
-                let ids: Vec<EventId> = frame.ids().collect();
-                self.deliver.try_send(Delivery::Event(frame.into_owned())).context("handing on an event")?;
-                self.holding.extend(ids);
-            }
+    fn hear(&mut self, message: &Bytes) -> anyhow::Result<()> {
+        if let Some((LineHead { id, .. }, line)) = LineHead::of_message(message) {
+            let line = message.slice_ref(line.as_bytes());
+            self.deliver.try_send(Delivery::Line(FinishedEvent { id, line })).context("handing on an event")?;
+            self.holding.insert(id);
+            return Ok(());
+        }
+        match serde_json::from_slice(message)? {
+            GateMessage::Event(frame) => self.hear_event(frame)?,
+            // One with names that have to be unquoted.
+            GateMessage::Line(line) => self.hear_event(line.frame()?)?,
             GateMessage::Verdict { ask, origin, source, ruling, at } => {
                 self.settled(ask, at, Delivery::Verdict { ask, origin, source, ruling })?;
             }
@@ -91,6 +95,13 @@ impl LinkClient {
                 self.pause = SHORTEST_PAUSE;
             }
         }
+        Ok(())
+    }
+
+    fn hear_event(&mut self, frame: EventFrame<'_>) -> anyhow::Result<()> {
+        let ids: Vec<EventId> = frame.ids().collect();
+        self.deliver.try_send(Delivery::Event(frame.into_owned())).context("handing on an event")?;
+        self.holding.extend(ids);
         Ok(())
     }
 

@@ -78,6 +78,10 @@ impl Adopt {
                     let hint = "see what is configured: portcullis mcp list";
                     return Err(Failure::usage(format!("no MCP server is called {name:?}"), hint).into());
                 }
+                None if named.iter().any(|server| server.layer == ServerLayer::Gateway) => {
+                    let what = format!("{name} is behind the gateway: it stands in {}", named[0].file.display());
+                    return Err(Failure::usage(what, "name another").into());
+                }
                 None => {
                     let what = format!("{name} stands in a file that others share ({})", named[0].file.display());
                     let hint = format!("add it for yourself, which hides theirs: portcullis mcp add {name} -- COMMAND");

@@ -1,5 +1,6 @@
 //! `portcullis mcp add`, `remove`, `enable` and `disable`: which servers there are.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
@@ -15,6 +16,60 @@ use crate::setup::servers;
 use crate::setup::target::{SettingsScope, Target};
 use crate::upstream::config::{ConfiguredServer, DISABLED, ServerLayer};
 
+/// Which file a server is written to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ServerScope {
+    /// One of Claude Code's.
+    Claude(SettingsScope),
+    /// Ours, which Claude Code does not read.
+    Gateway,
+}
+
+impl ServerScope {
+    const NAMES: [&str; 4] = ["local", "project", "user", "gateway"];
+
+    fn named(name: &str) -> Self {
+        match SettingsScope::named(name) {
+            Some(scope) => Self::Claude(scope),
+            None => Self::Gateway,
+        }
+    }
+
+    fn of_layer(layer: ServerLayer) -> Option<Self> {
+        match layer {
+            ServerLayer::Local => Some(Self::Claude(SettingsScope::Local)),
+            ServerLayer::Project => Some(Self::Claude(SettingsScope::Project)),
+            ServerLayer::User => Some(Self::Claude(SettingsScope::User)),
+            ServerLayer::Gateway => Some(Self::Gateway),
+            ServerLayer::Managed | ServerLayer::Plugin | ServerLayer::ClaudeAi => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Claude(scope) => scope.name(),
+            Self::Gateway => "gateway",
+        }
+    }
+
+    /// The file, and the objects around `mcpServers` in it.
+    fn place(self, name: &str) -> anyhow::Result<(PathBuf, Vec<String>)> {
+        let folder = std::env::current_dir()?;
+        match self {
+            Self::Gateway => {
+                let paths = paths()?;
+                paths.prepare()?;
+                Ok((paths.servers_file(), vec![]))
+            }
+            Self::Claude(SettingsScope::Project) => Ok((project_file(&folder), vec![])),
+            Self::Claude(scope) => {
+                let target = Target { scope, name: name.to_owned(), folder };
+                Ok((target.server_file()?, target.under()))
+            }
+        }
+    }
+}
+
 /// Names that Claude Code keeps for itself.
 const RESERVED: [&str; 3] = ["workspace", "claude-in-chrome", "computer-use"];
 
@@ -25,8 +80,9 @@ pub(super) struct Add {
     /// The address of a remote server, with --transport
     #[arg(value_name = "URL")]
     url: Option<String>,
-    /// For whom: local (you, in this project), project (.mcp.json, which others pull) or user (you, everywhere)
-    #[arg(long, default_value = "local", value_parser = SettingsScope::NAMES)]
+    /// For whom: local (you, in this project), project (.mcp.json, which others pull), user (you, everywhere) or gateway
+    /// (every client of the gateway; Claude Code's files stay as they are)
+    #[arg(long, default_value = "local", value_parser = ServerScope::NAMES)]
     scope: String,
     /// How the server is reached
     #[arg(long, default_value = "stdio", value_parser = ["stdio", "http", "sse", "ws"])]
@@ -65,18 +121,14 @@ impl Add {
             .into());
         }
         let node = self.node()?;
-        let target = target(&self.scope, self.name.clone())?;
-        let paths = paths()?;
-        let file = match target.scope {
-            SettingsScope::Project => project_file(&target.folder),
-            SettingsScope::Local | SettingsScope::User => target.server_file()?,
-        };
-        let (under, audience) = match target.scope {
-            SettingsScope::Project => (vec![], Audience::Everyone),
-            SettingsScope::Local | SettingsScope::User => (target.under(), Audience::OwnerAlone),
-        };
-        servers::add(&paths, &file, &under, &self.name, &node, audience)?;
-        if target.scope == SettingsScope::Project {
+        // Whatever the scope, the name has to fit.
+        Target::new(SettingsScope::User, self.name.clone(), PathBuf::new())?;
+        let scope = ServerScope::named(&self.scope);
+        let (file, under) = scope.place(&self.name)?;
+        let is_shared = scope == ServerScope::Claude(SettingsScope::Project);
+        let audience = if is_shared { Audience::Everyone } else { Audience::OwnerAlone };
+        servers::add(&paths()?, &file, &under, &self.name, &node, audience)?;
+        if is_shared {
             // Whoever typed it has seen it.
             super::approve::approve(std::slice::from_ref(&self.name), None)?;
         }
@@ -119,11 +171,6 @@ impl Add {
     }
 }
 
-fn target(scope: &str, name: String) -> anyhow::Result<Target> {
-    let scope = SettingsScope::named(scope).unwrap_or(SettingsScope::Local);
-    Ok(Target::new(scope, name, std::env::current_dir()?)?)
-}
-
 /// Says what was done: for people, or as one line of JSON.
 pub(super) fn told(json: bool, done: &Value, words: &str) {
     match json {
@@ -145,8 +192,8 @@ pub(super) struct Named {
 pub(super) struct Remove {
     /// The name of the server
     pub(super) name: String,
-    /// From where, if several layers have it: local, project or user
-    #[arg(long, value_parser = SettingsScope::NAMES)]
+    /// From where, if several layers have it: local, project, user or gateway
+    #[arg(long, value_parser = ServerScope::NAMES)]
     scope: Option<String>,
     /// Print a JSON object
     #[arg(long)]
@@ -156,14 +203,8 @@ pub(super) struct Remove {
 impl Remove {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let (_, configuration) = configuration()?;
-        let scope_of = |layer: ServerLayer| match layer {
-            ServerLayer::Local => Some(SettingsScope::Local),
-            ServerLayer::Project => Some(SettingsScope::Project),
-            ServerLayer::User => Some(SettingsScope::User),
-            ServerLayer::Managed | ServerLayer::Plugin | ServerLayer::ClaudeAi => None,
-        };
         let is_wanted = |server: &&ConfiguredServer| {
-            let scope = scope_of(server.layer).map(SettingsScope::name);
+            let scope = ServerScope::of_layer(server.layer).map(ServerScope::name);
             server.name == self.name
                 && scope.is_some()
                 && self.scope.as_deref().is_none_or(|wanted| scope == Some(wanted))
@@ -182,11 +223,8 @@ impl Remove {
             }
             .into());
         };
-        let scope = scope_of(server.layer).unwrap_or(SettingsScope::Local);
-        let under = match scope {
-            SettingsScope::Project => vec![],
-            scope => Target { scope, name: self.name.clone(), folder: std::env::current_dir()? }.under(),
-        };
+        let scope = ServerScope::of_layer(server.layer).unwrap_or(ServerScope::Gateway);
+        let (_, under) = scope.place(&self.name)?;
         if !servers::remove(&paths()?, &server.file, &under, &self.name)? {
             return Err(Failure::new(
                 format!("{} has no server {:?}", server.file.display(), self.name),

@@ -1,4 +1,4 @@
-//! Which servers are configured: read from the files of Claude Code, each with the layer that it comes from.
+//! Which servers are configured: read from our own file and those of Claude Code, each with the layer that it comes from.
 //!
 //! Nothing of a project counts before a person approved it as it stands: until then it is not started, not reached, and
 //! its variables are not filled in.
@@ -10,6 +10,7 @@ mod plugins;
 mod policy;
 #[cfg(test)]
 mod tests;
+mod written;
 
 use std::path::PathBuf;
 
@@ -29,6 +30,8 @@ pub(crate) enum ServerLayer {
     Managed,
     Local,
     Project,
+    /// Of our own file: Claude Code knows nothing of it.
+    Gateway,
     User,
     /// Of a plugin that the user installed.
     Plugin,
@@ -42,6 +45,7 @@ impl ServerLayer {
             Self::Managed => "managed",
             Self::Local => "local",
             Self::Project => "project",
+            Self::Gateway => "gateway",
             Self::User => "user",
             Self::Plugin => "plugin",
             Self::ClaudeAi => "claude.ai",
@@ -132,7 +136,7 @@ impl Configuration {
                     let stronger = servers.iter().find(|other| other.name == server.name && other.counts());
                     let kept_out = if let Some(stronger) = stronger {
                         Some(ServerStanding::Hidden(stronger.layer))
-                    } else if written.disabled.contains(&server.name) {
+                    } else if server.layer != ServerLayer::Gateway && written.disabled.contains(&server.name) {
                         is_off("disabled in Claude Code")
                     } else if disabled.holds_part(&files.project, &server.name, DISABLED) {
                         is_off("disabled by `portcullis mcp disable`")

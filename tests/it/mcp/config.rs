@@ -45,6 +45,7 @@ fn a_server_of_a_clone_never_starts_before_it_is_approved() {
     home.run(&["mcp", "tools"]).ok();
     home.run(&["mcp", "tools", "evil"]).refused(4, "nobody approved it");
     call(&home, "evil", "x", &json!({})).refused(4, "nobody approved it");
+    home.run(&["doctor"]);
     assert!(!pwned.exists());
     // What the clone says of itself approves nothing.
     fs::create_dir(home.project().join(".claude")).unwrap();
@@ -92,7 +93,7 @@ fn servers_are_added_where_claude_code_reads_them_and_removed_again() {
     let entry = fake("none");
     let words: Vec<&str> = entry["args"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     let command = [&["--", entry["command"].as_str().unwrap()], &words[..]].concat();
-    for scope in ["user", "local", "project"] {
+    for scope in ["user", "local", "project", "gateway"] {
         home.run(&[&["mcp", "add", "fake", "--scope", scope, "-e", "A=b"], &command[..]].concat()).ok();
         let server = listed(&home, "fake");
         assert_eq!((&server["state"], &server["layer"]), (&json!("connected"), &json!(scope)), "{server}");

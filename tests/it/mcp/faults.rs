@@ -58,9 +58,11 @@ fn a_server_that_hangs_is_given_up_in_time() {
         &home,
         &json!({"hang": fake("hang"), "wait": {"command": node(), "args": fake("wait")["args"], "timeout": 1000}}),
     );
+    home.fix("PORTCULLIS_TEST_MCP_TELL", 20);
     let mut command = home.command(&["mcp", "list", "--json"]);
     command.env("MCP_TIMEOUT", "1500");
     let ran = Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE);
+    assert!(ran.stderr.contains("connecting: 0 of 2, waiting for hang, wait\n"), "{ran:?}");
     assert!(ran.ok().stdout.contains("connection timed out after 1500ms"));
     let ran = call(&home, "wait", "echo", &json!({}));
     assert!(ran.stderr.contains("unknown outcome") && ran.stderr.contains("within 1 s"), "{ran:?}");

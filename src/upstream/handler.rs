@@ -83,7 +83,9 @@ impl ClientSide {
             opened.push_back(Instant::now());
             if was_open {
                 // Nobody heard of what changed in between.
-                [ListKind::Tools, ListKind::Resources, ListKind::Prompts].map(|kind| self.changed(kind));
+                for kind in [ListKind::Tools, ListKind::Resources, ListKind::Prompts] {
+                    self.changed(kind);
+                }
             }
             was_open = true;
             // What it tells is taken in where all of its messages are (`heard`). This keeps the stream open.

@@ -55,7 +55,9 @@ impl ServerConnection {
         means: &Means<'_>,
         known: Option<Revision>,
     ) -> Result<Self, ConnectFailure> {
-        let Means { folder, timeouts, .. } = *means;
+        let Means { timeouts, .. } = *means;
+        let folder = upstream.folder.as_deref().unwrap_or(means.folder);
+        let means = &Means { folder, ..*means };
         let side = ClientSide::new(&upstream.name, means.behind.cloned()).heard_by(means.hears.cloned());
         // Kept here, so that it can be shown when the time is over.
         let stderr = Mutex::new(None);

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use super::super::{paths, say};
-use super::configuration;
+use super::{configuration, note_problems};
 use crate::failure::Failure;
 use crate::rules::Trusted;
 use crate::setup::claude::project_file;
@@ -146,15 +146,32 @@ impl Add {
         let text = |text: &str| Node::Text(text.to_owned());
         let mut fields = vec![("type", text(&self.transport))];
         match (self.transport.as_str(), &self.url, self.command.split_first()) {
+            ("stdio", ..) if !self.headers.is_empty() => {
+                let hint = "a program is given variables: --env NAME=VALUE";
+                return Err(Failure::usage("--header is for a remote server", hint));
+            }
+            ("http" | "sse" | "ws", ..) if !self.env.is_empty() => {
+                let hint = "a remote server is given headers: --header 'NAME: VALUE'";
+                return Err(Failure::usage("--env is for a server that is a program", hint));
+            }
             ("stdio", None, Some((command, args))) => {
                 fields.extend([("command", text(command)), ("args", Node::List(args.to_vec()))]);
                 if !self.env.is_empty() {
                     fields.push(("env", named(&self.env)));
                 }
             }
+            ("stdio", Some(url), None) if url.contains("://") => {
+                let hint = format!("say how it is reached: portcullis mcp add --transport http {} {url}", self.name);
+                return Err(Failure::usage(format!("{url} is the address of a remote server"), hint));
+            }
             ("stdio", ..) => {
                 let hint = "write the command behind two dashes: portcullis mcp add NAME -- COMMAND ARGUMENTS";
                 return Err(Failure::usage("a server on standard streams needs a command", hint));
+            }
+            (transport, Some(url), None) if !is_address(transport, url) => {
+                let begins = if transport == "ws" { "ws:// or wss://" } else { "http:// or https://" };
+                let hint = format!("an address begins with {begins}");
+                return Err(Failure::usage(format!("{url:?} is no address"), hint));
             }
             (_, Some(url), None) => {
                 fields.push(("url", text(url)));
@@ -169,6 +186,12 @@ impl Add {
         }
         Ok(Node::Object(fields))
     }
+}
+
+/// Whether a server can be there. A variable may hold the beginning.
+fn is_address(transport: &str, url: &str) -> bool {
+    let schemes = if transport == "ws" { ["ws://", "wss://"] } else { ["http://", "https://"] };
+    url.starts_with("${") || schemes.iter().any(|scheme| url.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
 }
 
 /// Says what was done: for people, or as one line of JSON.
@@ -203,6 +226,9 @@ pub(super) struct Remove {
 impl Remove {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let (_, configuration) = configuration()?;
+        note_problems(&configuration);
+        let elsewhere = configuration.servers.iter().filter(|server| server.name == self.name);
+        let elsewhere: Vec<&str> = elsewhere.map(|server| server.layer.name()).collect();
         let is_wanted = |server: &&ConfiguredServer| {
             let scope = ServerScope::of_layer(server.layer).map(ServerScope::name);
             server.name == self.name
@@ -213,6 +239,14 @@ impl Remove {
         let [server] = found[..] else {
             let layers: Vec<&str> = found.iter().map(|server| server.layer.name()).collect();
             return Err(match layers.is_empty() {
+                true if !elsewhere.is_empty() => Failure::usage(
+                    format!(
+                        "{:?} cannot be removed from there: it is in the layer {}",
+                        self.name,
+                        elsewhere.join(", ")
+                    ),
+                    "see: portcullis mcp list",
+                ),
                 true => {
                     Failure::usage(format!("there is no server {:?} to remove", self.name), "see: portcullis mcp list")
                 }

@@ -72,7 +72,14 @@ impl Condition {
         let bad = |word, why: &str| Self { word, colour: Some(Colour::Attention), why: why.to_owned(), about: None };
         match &server.standing {
             ServerStanding::Unapproved => {
-                bad("not approved", &format!("look at it, then: portcullis mcp approve {}", server.name))
+                let would = server.entry.as_ref().map(|entry| {
+                    let does = if entry.endpoint.is_local() { "start" } else { "reach" };
+                    let with = entry.endpoint.with();
+                    let with = if with.is_empty() { String::new() } else { format!(" with {}", with.join(", ")) };
+                    format!("it would {does} {}{with}; ", entry.endpoint.in_words())
+                });
+                let would = visible(&would.unwrap_or_default());
+                bad("not approved", &format!("{would}if that is right: portcullis mcp approve {}", server.name))
             }
             ServerStanding::Disabled(by) => plain("disabled", by),
             ServerStanding::Refused(why) => plain("refused", why),

@@ -55,7 +55,12 @@ impl Offers {
             }
         }
         let longest = settings_of(&paths()?).mcp.longest_description;
-        say(&if self.json { as_json(kind, &items)? } else { as_table(kind, &items, servers.is_empty(), longest) });
+        match self.json {
+            true => say(&as_json(kind, &items)?),
+            // What those offer that did not answer is not known.
+            false if items.is_empty() && failed > 0 => {}
+            false => say(&as_table(kind, &items, servers.is_empty(), longest)),
+        }
         Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }

@@ -117,6 +117,18 @@ impl Endpoint {
         }
     }
 
+    /// What it is started or reached with, a line each, as it is written: an approval is for this as well.
+    pub(crate) fn with(&self) -> Vec<String> {
+        match self {
+            Self::Stdio { env, .. } => env.iter().map(|(name, value)| format!("{name}={value}")).collect(),
+            Self::Remote(remote) => {
+                let headers = remote.headers.iter().map(|(name, value)| format!("{name}: {value}"));
+                let helper = remote.headers_helper.iter().map(|helper| format!("headersHelper: {helper}"));
+                headers.chain(helper).collect()
+            }
+        }
+    }
+
     /// Whether both start the same command line, or reach the same address.
     pub(super) fn is_same_server(&self, other: &Self) -> bool {
         match (self, other) {

@@ -12,7 +12,7 @@ mod policy;
 mod tests;
 mod written;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
@@ -93,13 +93,16 @@ pub(crate) struct Upstream {
     pub(crate) hash: String,
     /// The socket behind which it runs for all clients, where the owner marked it as shared.
     pub(crate) shared: Option<PathBuf>,
+    /// Where it runs; else in the folder of whoever uses it. A project's server runs where it was approved: a command may
+    /// mean another program in every folder.
+    pub(crate) folder: Option<PathBuf>,
 }
 
 impl Upstream {
     pub(crate) fn new(name: &str, entry: ServerEntry) -> Self {
         let digest = Sha256::digest(entry.identity(name).as_bytes());
         let hash = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        Self { name: name.to_owned(), entry, hash, shared: None }
+        Self { name: name.to_owned(), entry, hash, shared: None, folder: None }
     }
 }
 
@@ -141,9 +144,8 @@ impl Configuration {
                     } else if disabled.holds_part(&files.project, &server.name, DISABLED) {
                         is_off("disabled by `portcullis mcp disable`")
                     } else {
-                        let identity = entry.identity(&server.name);
                         let is_approved = server.layer != ServerLayer::Project
-                            || approved.holds_part(&server.file, &server.name, &identity);
+                            || approved.holds_part(server.folder(), &server.name, &entry.identity(&server.name));
                         (!is_approved).then_some(ServerStanding::Unapproved)
                     };
                     let own = |name: &str| found.variables.get(name).cloned().or_else(|| variables(name));
@@ -186,6 +188,11 @@ fn unless_known(standing: ServerStanding, layer: ServerLayer, servers: &[Configu
 pub(crate) const DISABLED: &str = "disabled";
 
 impl ConfiguredServer {
+    /// The folder that its file was found in. A link is followed to no other: an approval is for what runs here.
+    pub(crate) fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(&self.file)
+    }
+
     /// Whether it hides a server of the same name in a weaker layer. What is wrong or not approved hides nothing.
     fn counts(&self) -> bool {
         matches!(self.standing, ServerStanding::Ready(_) | ServerStanding::Disabled(_) | ServerStanding::Refused(_))
@@ -204,7 +211,10 @@ fn ready(
     }
     match policy.refuses(&server.name, &expanded) {
         Some(why) => ServerStanding::Refused(why),
-        None => ServerStanding::Ready(Upstream::new(&server.name, expanded)),
+        None => {
+            let folder = (server.layer == ServerLayer::Project).then(|| server.folder().to_owned());
+            ServerStanding::Ready(Upstream { folder, ..Upstream::new(&server.name, expanded) })
+        }
     }
 }
 

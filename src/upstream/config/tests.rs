@@ -51,7 +51,7 @@ fn approve(files: &ServerFiles, name: &str) {
         configuration.servers.iter().find(|server| server.name == name && server.layer == ServerLayer::Project);
     let server = server.unwrap();
     let mut approved = Trusted::read(&files.approved);
-    approved.add_part(&server.file, name, &server.entry.as_ref().unwrap().identity(name));
+    approved.add_part(server.folder(), name, &server.entry.as_ref().unwrap().identity(name));
     approved.write(&files.approved).unwrap();
 }
 

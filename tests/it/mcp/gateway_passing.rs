@@ -108,7 +108,8 @@ fn what_a_server_says_before_its_result_reaches_the_client_before_it() {
         while said.last().is_none_or(|message: &Value| message["id"] != called) {
             said.push(near.message(|_| true));
         }
-        for said in [said, far.send("tools/call", &params).all_until_answer()] {
+        // Over HTTP what is logged has a stream of its own, as it belongs to no request.
+        for (said, logs) in [(said, true), (far.send("tools/call", &params).all_until_answer(), false)] {
             let of = |method: &str, key: &str| -> Vec<u64> {
                 let told = said.iter().filter(|message| message["method"] == method);
                 // Between them there may be a sign of life of our own, which is no whole step.
@@ -118,7 +119,7 @@ fn what_a_server_says_before_its_result_reaches_the_client_before_it() {
                     .collect()
             };
             assert_eq!(of("notifications/progress", "progress"), steps, "{said:#?}");
-            assert_eq!(of("notifications/message", "data"), steps, "{said:#?}");
+            assert!(!logs || of("notifications/message", "data") == steps, "{said:#?}");
         }
     }
 }

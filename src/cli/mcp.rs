@@ -64,9 +64,9 @@ enum McpCommand {
     /// The approval is for the command, arguments, environment, address, headers and headersHelper. When one of them
     /// changes, the server waits for you again.
     Approve(approve::Approve),
-    /// Add a server to Claude Code's files, as `claude mcp add` does
+    /// Add a server to Claude Code's files, as `claude mcp add` does, or with --scope gateway to ours
     Add(change::Add),
-    /// Remove a server from Claude Code's files
+    /// Remove a server from the file that it stands in
     Remove(change::Remove),
     /// Serve all servers to one MCP client on standard input and output, and ask a person before each call
     ///

@@ -89,6 +89,11 @@ impl Paths {
         self.next_to_socket("-mcp.sock")
     }
 
+    /// The servers that the owner gave to the gateway alone; may be missing. Next to the configuration, which is guarded.
+    pub(crate) fn servers_file(&self) -> PathBuf {
+        self.config_file.with_file_name("mcp.json")
+    }
+
     /// Where it serves the MCP servers that clients of the gateway share.
     pub(crate) fn shared_servers_socket(&self) -> PathBuf {
         self.next_to_socket("-mcp-shared.sock")

@@ -154,6 +154,7 @@ A variable beats the file, a flag beats both. The rules of `[projects]` are your
 | what | where | with `PORTCULLIS_HOME` |
 |---|---|---|
 | configuration | `$XDG_CONFIG_HOME/portcullis/config.toml`, else `~/.config/portcullis/config.toml` | `config.toml` |
+| MCP servers of the gateway | `mcp.json` beside the configuration | `mcp.json` |
 | journal, token, lock, log | `$XDG_STATE_HOME/portcullis/`, else `~/.local/state/portcullis/` | \
 `journal.db`, `owner.token`, `gate.lock`, `gate.log` |
 | socket | `$XDG_RUNTIME_DIR/portcullis/gate.sock`, else in the folder of the journal | `gate.sock` |

@@ -138,6 +138,12 @@ pub(super) static SETTINGS: &[Setting] = &[
         accepts: Accepts::Bool,
     },
     Setting {
+        key: "mcp.longest_description",
+        written: WrittenIn::File,
+        meaning: "how much of what an MCP server says of itself or of a tool is shown to people (`mcp tools`) and to the model of a driven session; the gateway passes descriptions on as they are",
+        accepts: Accepts::Whole { unit: "characters", range: 100..=MANY },
+    },
+    Setting {
         key: "mcp.servers.<name>.shared",
         written: WrittenIn::File,
         meaning: "whether the clients of the gateway share one process of this server, which the gate starts with its own environment; a server of a project or of a folder is never shared, and one that is reached by an address has no process",

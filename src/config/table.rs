@@ -81,11 +81,12 @@ pub(crate) struct NotifyTable {
 }
 
 /// `[mcp]`: MCP servers behind the gateway.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct McpTable {
     #[serde(deserialize_with = "values::switch")]
     pub(crate) sampling: bool,
+    pub(crate) longest_description: usize,
     /// By the server's name.
     pub(crate) servers: BTreeMap<String, McpServerTable>,
 }
@@ -224,6 +225,12 @@ impl Default for HooksTable {
 impl Default for NotifyTable {
     fn default() -> Self {
         Self { command: vec![], after: Duration::from_secs(10) }
+    }
+}
+
+impl Default for McpTable {
+    fn default() -> Self {
+        Self { sampling: false, longest_description: 2048, servers: BTreeMap::new() }
     }
 }
 

@@ -7,6 +7,8 @@ use rmcp::transport::Transport;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
+use super::handler::ClientSide;
+
 /// What a channel server says, in its order.
 #[derive(Debug)]
 pub(crate) struct FromChannel {
@@ -18,14 +20,17 @@ pub(crate) struct FromChannel {
 pub(crate) enum ChannelSaid {
     Event(Value),
     Verdict(Value),
+    /// It has other tools now.
+    ToolsChanged,
     /// Its connection has ended, and nothing more comes by it.
     Gone,
 }
 
-/// A transport that takes out what a channel server says for a session. rmcp hands each notification to a task of its own,
-/// where two may change places; here they are taken one by one. While whoever hears them is behind, the server is not read.
+/// A transport that takes in what a server tells, message by message, before rmcp is given it. What a channel server says for
+/// a session is taken out. While whoever hears that is behind, the server is not read.
 pub(super) struct Tapped<T> {
     inner: T,
+    side: ClientSide,
     tap: Option<ChannelTap>,
     /// Read, and not yet handed on: what waits for a place here may be dropped.
     waiting: Option<ChannelSaid>,
@@ -40,8 +45,8 @@ pub(super) struct ChannelTap {
 }
 
 impl<T> Tapped<T> {
-    pub(super) fn new(inner: T, tap: Option<ChannelTap>) -> Self {
-        Self { inner, tap, waiting: None, has_ended: false }
+    pub(super) fn new(inner: T, side: ClientSide) -> Self {
+        Self { inner, tap: side.tap(), side, waiting: None, has_ended: false }
     }
 
     /// Hands on what was read. May be dropped while waiting.
@@ -69,10 +74,19 @@ fn said_for_session(message: &mut ServerJsonRpcMessage) -> Option<ChannelSaid> {
     }
 }
 
+fn has_changed_tools(message: &ServerJsonRpcMessage) -> bool {
+    matches!(message, ServerJsonRpcMessage::Notification(told)
+        if matches!(told.notification, ServerNotification::ToolListChangedNotification(_)))
+}
+
 impl<T: Transport<RoleClient>> Transport<RoleClient> for Tapped<T> {
     type Error = T::Error;
 
-    fn send(&mut self, message: ClientJsonRpcMessage) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+    fn send(
+        &mut self,
+        mut message: ClientJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), T::Error>> + Send + 'static {
+        self.side.sends(&mut message);
         self.inner.send(message)
     }
 
@@ -87,10 +101,15 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Tapped<T> {
                 self.waiting = Some(ChannelSaid::Gone);
                 continue;
             };
-            match self.tap.as_ref().and_then(|_| said_for_session(&mut message)) {
-                Some(said) => self.waiting = Some(said),
-                None => return Some(message),
+            if self.tap.is_some() {
+                if let Some(said) = said_for_session(&mut message) {
+                    self.waiting = Some(said);
+                    continue;
+                }
+                self.waiting = has_changed_tools(&message).then_some(ChannelSaid::ToolsChanged);
             }
+            self.side.heard(&message);
+            return Some(message);
         }
     }
 
@@ -134,9 +153,9 @@ mod tests {
     async fn nothing_is_lost_and_everything_keeps_its_order_while_nobody_has_time_to_hear() {
         let (hears, mut heard) = mpsc::channel(1);
         let events = (0..5).map(|number| notification(EVENT_METHOD, number));
-        let script = events.chain([notification("notifications/x", 9)]).collect();
-        let tap = ChannelTap { server: "s".to_owned(), hears };
-        let mut tapped = Tapped::new(Script(script), Some(tap));
+        let others = [notification("notifications/x", 9), notification("notifications/tools/list_changed", 9)];
+        let script = events.chain(others).collect();
+        let mut tapped = Tapped::new(Script(script), ClientSide::new("s", None).heard_by(Some(hears)));
         let mut numbers = vec![];
         loop {
             // Whoever reads is stopped again and again, as rmcp does whenever something is to be sent.
@@ -149,5 +168,22 @@ mod tests {
         }
         assert_eq!(numbers, ["0", "1", "2", "3", "4"]);
         assert!(matches!(heard.recv().await, Some(FromChannel { said: ChannelSaid::Gone, .. })));
+    }
+
+    #[tokio::test]
+    async fn a_channel_whose_tools_changed_says_so_in_its_place() {
+        let (hears, mut heard) = mpsc::channel(8);
+        let methods = [EVENT_METHOD, "notifications/tools/list_changed", EVENT_METHOD];
+        let script = methods.into_iter().enumerate().map(|(number, method)| notification(method, number)).collect();
+        let side = ClientSide::new("s", None).heard_by(Some(hears));
+        let mut tapped = Tapped::new(Script(script), side.clone());
+        assert!(tapped.receive().await.is_some(), "rmcp is given it as well");
+        assert!(tapped.receive().await.is_none());
+        let mut order = vec![];
+        while let Ok(FromChannel { said, .. }) = heard.try_recv() {
+            order.push(matches!(said, ChannelSaid::ToolsChanged));
+        }
+        assert_eq!(order, [false, true, false, false]);
+        assert_eq!(side.changes(crate::upstream::ListKind::Tools), 1, "the list is read anew");
     }
 }

@@ -7,11 +7,12 @@ use tokio_util::sync::CancellationToken;
 use super::lists::ListKind;
 
 /// Whoever uses the connections, as servers see it. Without one they are offered nothing but to be listened to.
-#[derive(Debug)]
 pub(crate) struct ClientBehind {
     /// What it can do, in the words of the protocol.
     pub(crate) capabilities: Value,
-    pub(crate) said: mpsc::Sender<FromServer>,
+    /// Takes what servers say, in their order, and never waits: it is called before what came later is read. What it does
+    /// not take is dropped.
+    pub(crate) said: Box<dyn Fn(FromServer) + Send + Sync>,
 }
 
 /// What a server says by itself.

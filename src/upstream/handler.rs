@@ -1,18 +1,19 @@
 //! What a server may ask of us, and what it tells.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use rmcp::ClientHandler;
 #[expect(deprecated, reason = "servers of 2025-11-25 use them")]
 use rmcp::model::{
-    ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomNotification, ElicitRequestParams,
-    ElicitResult, ErrorCode, ErrorData, Implementation, ListRootsResult, LoggingMessageNotificationParam,
-    ProgressNotificationParam, ProgressToken, ProtocolVersion, ResourceUpdatedNotificationParam, ServerNotification,
-    SubscriptionFilter,
+    ClientConfig, ClientJsonRpcMessage, ClientRequest, CreateMessageRequestParams, CreateMessageResult,
+    ElicitRequestParams, ElicitResult, ErrorCode, ErrorData, GetExtensions as _, GetMeta as _, Implementation,
+    ListRootsResult, ProgressNotificationParam, ProgressToken, ProtocolVersion, ServerJsonRpcMessage,
+    ServerNotification, SubscriptionFilter,
 };
-use rmcp::service::{NotificationContext, Peer, RequestContext, RoleClient};
+use rmcp::service::{Peer, RequestContext, RoleClient};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -22,6 +23,12 @@ use super::channel::{ChannelTap, FromChannel};
 use super::client::{ClientBehind, FromServer, ServerSaid};
 use super::lists::ListKind;
 use crate::locks::locked;
+
+/// A stream of changes that ended is opened anew, so often in this time.
+const MOST_REOPENED: usize = 5;
+const REOPENED_IN: Duration = Duration::from_secs(3600);
+
+const ADDRESS_DONE: &str = "notifications/elicitation/complete";
 
 /// Our side of one connection. Where no client is behind us it offers nothing but to listen: a server that wants a model
 /// or an answer of a person is told that there is none.
@@ -61,31 +68,67 @@ impl ClientSide {
         self.tell(ServerSaid::Changed(kind));
     }
 
-    /// Asks a server of 2026-07-28 to tell of changes, and hears of them until it ends. One that tells of none says no.
+    /// Asks a server of 2026-07-28 to tell of changes, and hears of them until it ends. One that tells of none says no. A
+    /// stream that ends is opened anew, unless it ends again and again.
     pub(super) async fn hear_of_changes(self, peer: Peer<RoleClient>) {
-        let wanted = SubscriptionFilter::builder().tools_list_changed().prompts_list_changed().resources_list_changed();
-        let mut subscription = match peer.listen(wanted.build()).await {
-            Ok(subscription) => subscription,
-            Err(error) => return tracing::debug!(%error, server = %self.server, "a server does not tell of changes"),
-        };
-        drop(peer);
-        while let Ok(Some(notification)) = subscription.next().await {
-            match notification {
-                ServerNotification::ToolListChangedNotification(_) => self.changed(ListKind::Tools),
-                ServerNotification::PromptListChangedNotification(_) => self.changed(ListKind::Prompts),
-                ServerNotification::ResourceListChangedNotification(_) => self.changed(ListKind::Resources),
-                _ => {}
+        let (mut opened, mut was_open) = (VecDeque::new(), false);
+        while opened.len() <= MOST_REOPENED && !peer.is_transport_closed() {
+            let wanted = SubscriptionFilter::builder().tools_list_changed().prompts_list_changed();
+            let mut subscription = match peer.listen(wanted.resources_list_changed().build()).await {
+                Ok(subscription) => subscription,
+                Err(error) => {
+                    return tracing::debug!(%error, server = %self.server, "a server does not tell of changes");
+                }
+            };
+            opened.push_back(Instant::now());
+            if was_open {
+                // Nobody heard of what changed in between.
+                for kind in [ListKind::Tools, ListKind::Resources, ListKind::Prompts] {
+                    self.changed(kind);
+                }
             }
+            was_open = true;
+            // What it tells is taken in where all of its messages are (`heard`). This keeps the stream open.
+            while let Ok(Some(_)) = subscription.next().await {}
+            opened.retain(|opened: &Instant| opened.elapsed() < REOPENED_IN);
         }
     }
 
-    /// Never waits: of what nobody takes, the rest is dropped.
+    /// Takes in what the server tells, before rmcp is given the message. It hands each notification to a task of its own,
+    /// where two may change places, and where a result that came later may be first.
+    pub(super) fn heard(&self, message: &ServerJsonRpcMessage) {
+        let ServerJsonRpcMessage::Notification(told) = message else { return };
+        match &told.notification {
+            ServerNotification::ToolListChangedNotification(_) => self.changed(ListKind::Tools),
+            ServerNotification::PromptListChangedNotification(_) => self.changed(ListKind::Prompts),
+            ServerNotification::ResourceListChangedNotification(_) => self.changed(ListKind::Resources),
+            ServerNotification::ProgressNotification(progress) => self.report(&progress.params),
+            ServerNotification::LoggingMessageNotification(logged) => {
+                self.notify("notifications/message", &logged.params);
+            }
+            ServerNotification::ResourceUpdatedNotification(updated) => {
+                self.notify("notifications/resources/updated", &updated.params);
+            }
+            // A form at an address was filled in.
+            ServerNotification::CustomNotification(custom) if custom.method == ADDRESS_DONE => {
+                self.notify(ADDRESS_DONE, &custom.params);
+            }
+            _ => {}
+        }
+    }
+
+    fn report(&self, progress: &ProgressNotificationParam) {
+        tracing::info!(progress = progress.progress, total = progress.total, "a call goes on");
+        let watcher = locked(&self.watched).get(&progress.progress_token).cloned();
+        if let Some(watcher) = watcher {
+            // Whoever is slow misses some of it.
+            drop(watcher.try_send(serde_json::to_value(progress).unwrap_or_default()));
+        }
+    }
+
     fn tell(&self, said: ServerSaid) {
-        let said = FromServer { server: self.server.to_string(), said };
-        if let Some(behind) = &self.behind
-            && behind.said.try_send(said).is_err()
-        {
-            tracing::debug!("the client does not take what a server says");
+        if let Some(behind) = &self.behind {
+            (behind.said)(FromServer { server: self.server.to_string(), said });
         }
     }
 
@@ -107,7 +150,7 @@ impl ClientSide {
         let (answer, answered) = oneshot::channel();
         let said = ServerSaid::Request { method, params, answer };
         let request = FromServer { server: self.server.to_string(), said };
-        behind.said.try_send(request).map_err(|_| nobody())?;
+        (behind.said)(request);
         match answered.await {
             Ok(Ok(result)) => serde_json::from_value(result)
                 .map_err(|error| ErrorData::internal_error(format!("the client's answer: {error}"), None)),
@@ -116,12 +159,31 @@ impl ClientSide {
         }
     }
 
-    /// Sends what the server says of this request's progress on, for as long as what is returned lives.
-    pub(super) fn watch(&self, token: ProgressToken, progress: mpsc::Sender<Value>) -> ProgressWatch {
-        locked(&self.watched).insert(token.clone(), progress);
+    /// Has the progress of a request go to `progress`, from the moment it is sent.
+    pub(super) fn report_progress_to(request: &mut ClientRequest, progress: mpsc::Sender<Value>) {
+        request.extensions_mut().insert(ReportedTo(progress));
+    }
+
+    /// Takes note of a request before it is sent: its server may report at once.
+    pub(super) fn sends(&self, message: &mut ClientJsonRpcMessage) {
+        let ClientJsonRpcMessage::Request(request) = message else { return };
+        let Some(token) = request.request.get_meta().get_progress_token() else { return };
+        let Some(ReportedTo(progress)) = request.request.extensions_mut().remove() else { return };
+        let mut watched = locked(&self.watched);
+        // Of requests that were given up before they were sent.
+        watched.retain(|_, watcher| !watcher.is_closed());
+        watched.insert(token, progress);
+    }
+
+    /// Reports the progress of this request for as long as what is returned lives.
+    pub(super) fn watch(&self, token: ProgressToken) -> ProgressWatch {
         ProgressWatch { token, watched: Arc::clone(&self.watched) }
     }
 }
+
+/// Where the progress of a request goes. It is part of the request until it is sent, for only then its token is known.
+#[derive(Clone)]
+struct ReportedTo(mpsc::Sender<Value>);
 
 pub(super) struct ProgressWatch {
     token: ProgressToken,
@@ -165,41 +227,5 @@ impl ClientHandler for ClientSide {
         _: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         self.ask(("elicitation", "elicitation/create"), params).await
-    }
-
-    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.changed(ListKind::Tools);
-    }
-
-    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.changed(ListKind::Resources);
-    }
-
-    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.changed(ListKind::Prompts);
-    }
-
-    async fn on_progress(&self, progress: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        tracing::info!(progress = progress.progress, total = progress.total, "a call goes on");
-        let watcher = locked(&self.watched).get(&progress.progress_token).cloned();
-        if let Some(watcher) = watcher {
-            // Whoever is slow misses some of it.
-            drop(watcher.try_send(serde_json::to_value(progress).unwrap_or_default()));
-        }
-    }
-
-    async fn on_logging_message(&self, message: LoggingMessageNotificationParam, _: NotificationContext<RoleClient>) {
-        self.notify("notifications/message", message);
-    }
-
-    async fn on_resource_updated(&self, updated: ResourceUpdatedNotificationParam, _: NotificationContext<RoleClient>) {
-        self.notify("notifications/resources/updated", updated);
-    }
-
-    async fn on_custom_notification(&self, told: CustomNotification, _: NotificationContext<RoleClient>) {
-        // A form at an address was filled in.
-        if told.method == "notifications/elicitation/complete" {
-            self.notify("notifications/elicitation/complete", told.params);
-        }
     }
 }

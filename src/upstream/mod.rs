@@ -14,6 +14,7 @@ mod headers;
 mod ide;
 mod lists;
 mod names;
+mod opening;
 mod probe;
 pub(crate) mod shape;
 mod shared;

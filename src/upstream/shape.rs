@@ -1,5 +1,7 @@
 //! A tool's result for people and models: texts as they are, everything else as a file that is named.
 
+mod images;
+
 use std::fs;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -8,17 +10,16 @@ use std::path::{Path, PathBuf};
 use base64ct::{Base64, Encoding as _};
 use serde_json::Value;
 
+use self::images::{FittedImage, fitted};
+
 /// Of a result this much is shown, unless `MAX_MCP_OUTPUT_TOKENS` says otherwise.
 pub(crate) const USUAL_TOKENS: usize = 25_000;
 /// Nobody outside counts tokens as the model does; this is near enough.
 const LETTERS_OF_TOKEN: usize = 4;
 
-/// A description is cut behind this: some servers send whole manuals.
-const LONGEST_DESCRIPTION: usize = 2048;
-
-/// What a server says of itself or of a tool, as much as is shown to people and models.
-pub(crate) fn described(description: &str) -> String {
-    match description.char_indices().nth(LONGEST_DESCRIPTION) {
+/// What a server says of itself or of a tool, as much as is shown to people and models: some servers send whole manuals.
+pub(crate) fn described(description: &str, longest: usize) -> String {
+    match description.char_indices().nth(longest) {
         Some((end, _)) => format!("{}… [truncated]", &description[..end]),
         None => description.to_owned(),
     }
@@ -75,10 +76,7 @@ fn part_in_words(part: &Value, tool: &str, files: &mut ResultFiles) -> io::Resul
     let field = |key: &str| part.get(key).and_then(Value::as_str).unwrap_or_default();
     Ok(match field("type") {
         "text" => field("text").to_owned(),
-        "image" => {
-            let path = saved(field("data"), field("mimeType"), files)?;
-            format!("[Image: source: {}]", path.display())
-        }
+        "image" => image(tool, field("data"), field("mimeType"), files)?,
         "audio" => binary(&format!("[Audio from {tool}]"), field("data"), field("mimeType"), files)?,
         "resource_link" => {
             let description = field("description");
@@ -98,17 +96,47 @@ fn part_in_words(part: &Value, tool: &str, files: &mut ResultFiles) -> io::Resul
     })
 }
 
-fn binary(label: &str, data: &str, kind: &str, files: &mut ResultFiles) -> io::Result<String> {
-    let path = saved(data, kind, files)?;
-    let bytes = fs::metadata(&path)?.len();
-    let kind = if kind.is_empty() { "application/octet-stream" } else { kind };
-    Ok(format!("{label} Binary content ({kind}, {bytes} bytes) saved to {}", path.display()))
+/// The image as it came, and beside it the one that a model can be shown, if that is another.
+fn image(tool: &str, data: &str, kind: &str, files: &mut ResultFiles) -> io::Result<String> {
+    let Some(bytes) = decoded(data) else { return Ok(format!("[Image from {tool}] {NO_BASE64}")) };
+    let source = files.write(&bytes, ending(kind))?;
+    let source = source.display();
+    Ok(match fitted(&bytes) {
+        FittedImage::AsItIs => format!("[Image: source: {source}]"),
+        FittedImage::NotDecoded((width, height)) => {
+            format!("[Image: source: {source}, original {width}x{height}, which cannot be made smaller]")
+        }
+        FittedImage::Smaller { bytes, ending, original, shown } => {
+            let path = files.write(&bytes, ending)?;
+            let map = match f64::from(original.0) / f64::from(shown.0) {
+                1.0 => String::new(),
+                factor => format!(" Multiply coordinates by {factor:.2} to map to original image."),
+            };
+            format!(
+                "[Image: source: {source}, original {}x{}, displayed at {}x{} in {}.{map}]",
+                original.0,
+                original.1,
+                shown.0,
+                shown.1,
+                path.display()
+            )
+        }
+    })
 }
 
-fn saved(data: &str, kind: &str, files: &mut ResultFiles) -> io::Result<PathBuf> {
+fn binary(label: &str, data: &str, kind: &str, files: &mut ResultFiles) -> io::Result<String> {
+    let Some(bytes) = decoded(data) else { return Ok(format!("{label} {NO_BASE64}")) };
+    let path = files.write(&bytes, ending(kind))?;
+    let kind = if kind.is_empty() { "application/octet-stream" } else { kind };
+    Ok(format!("{label} Binary content ({kind}, {} bytes) saved to {}", bytes.len(), path.display()))
+}
+
+/// What is said of a part that cannot be read. The others are shown all the same.
+const NO_BASE64: &str = "Binary content that is no base64";
+
+fn decoded(data: &str) -> Option<Vec<u8>> {
     let plain: String = data.split_ascii_whitespace().collect();
-    let bytes = Base64::decode_vec(&plain).map_err(|_| io::Error::other("the server's binary content is no base64"))?;
-    files.write(&bytes, ending(kind))
+    Base64::decode_vec(&plain).ok()
 }
 
 /// How the name of a file of this kind ends.
@@ -153,6 +181,7 @@ mod tests {
         let result = json!({"content": [
             {"type": "text", "text": "hello"},
             {"type": "image", "data": "AAAA", "mimeType": "image/png"},
+            {"type": "image", "data": "?", "mimeType": "image/png"},
             {"type": "audio", "data": "AAAA", "mimeType": "audio/wav"},
             {"type": "resource", "resource": {"uri": "file:///x", "blob": "AAAA", "mimeType": "application/pdf"}},
             {"type": "resource", "resource": {"uri": "file:///y", "text": "inside"}},
@@ -164,10 +193,25 @@ mod tests {
             &expect_test::expect![[r#"
                 hello
                 [Image: source: FOLDER/deep/mcp-a----b-t-7-1.png]
+                [Image from t] Binary content that is no base64
                 [Audio from t] Binary content (audio/wav, 3 bytes) saved to FOLDER/deep/mcp-a----b-t-7-2.wav
                 [Resource from t at file:///x] Binary content (application/pdf, 3 bytes) saved to FOLDER/deep/mcp-a----b-t-7-3.pdf
                 [Resource from t at file:///y] inside
                 [Resource link: n] file:///z (d)"#]],
+        );
+    }
+
+    #[test]
+    fn an_image_is_kept_and_named_with_the_one_that_a_model_can_be_shown() {
+        let mut png = std::io::Cursor::new(vec![]);
+        image::DynamicImage::new_rgb8(3000, 2600).write_to(&mut png, image::ImageFormat::Png).unwrap();
+        let data = Base64::encode_string(&png.into_inner());
+        let result = json!({"content": [{"type": "image", "data": data, "mimeType": "image/png"}]});
+        check(
+            &result,
+            USUAL_TOKENS,
+            &expect_test::expect![[r#"
+                [Image: source: FOLDER/deep/mcp-a----b-t-7-1.png, original 3000x2600, displayed at 2000x1733 in FOLDER/deep/mcp-a----b-t-7-2.png. Multiply coordinates by 1.50 to map to original image.]"#]],
         );
     }
 

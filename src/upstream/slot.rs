@@ -9,9 +9,10 @@ use tokio::sync::Semaphore;
 
 use super::auth::Bearer;
 use super::config::{Endpoint, Revision, Upstream};
-use super::connection::{Means, ServerAbout, ServerConnection};
+use super::connection::{ServerAbout, ServerConnection};
 use super::failure::{CallFailure, ConnectFailure};
 use super::ide;
+use super::opening::Means;
 use crate::fixed;
 use crate::locks::locked;
 

@@ -1,5 +1,8 @@
 //! Connections that break, in one process that goes on: what is made anew, how often, and what is told of it.
 
+mod programs;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
@@ -13,13 +16,15 @@ use tokio::net::TcpListener;
 
 use super::config::{Upstream, entry_of_test};
 use super::failure::CallFailure;
-use super::{ListKind, PassedRequest, Timeouts, UpstreamState, Upstreams};
+use super::{ClientBehind, FromServer, ListKind, PassedRequest, ServerSaid, Timeouts, UpstreamState, Upstreams};
 
 /// What a server does with one request.
 enum Reply {
     /// The result; with the session that it begins.
     Result(Value, Option<String>),
     Refused(i32),
+    /// A stream that ends after these.
+    Events(Vec<Value>),
     Status(u16),
     /// The connection breaks.
     Broken,
@@ -99,6 +104,10 @@ async fn answer<F: Fn(&Seen) -> Reply>(
         Reply::Refused(code) => {
             json(json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": "no"}})).unwrap()
         }
+        Reply::Events(events) => {
+            let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+            Response::builder().header("content-type", "text/event-stream").body(Full::from(body)).unwrap()
+        }
         Reply::Result(result, session) => {
             let mut response = json(json!({"jsonrpc": "2.0", "id": id, "result": result})).unwrap();
             if let Some(session) = session {
@@ -124,6 +133,34 @@ fn old(seen: &Seen) -> Reply {
     match seen.method() {
         "initialize" => Reply::Result(about(), None),
         "tools/list" => Reply::Result(json!({"tools": [{"name": "a", "inputSchema": {"type": "object"}}]}), None),
+        _ => Reply::Refused(-32601),
+    }
+}
+
+/// The replies of a server of 2026-07-28.
+fn modern(seen: &Seen) -> Reply {
+    match seen.method() {
+        "server/discover" => {
+            let info = json!({"name": "modern", "version": "1"});
+            Reply::Result(
+                json!({
+                    "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+                    "serverInfo": info, "_meta": {"io.modelcontextprotocol/serverInfo": info},
+                    "ttlMs": 0, "cacheScope": "private",
+                }),
+                None,
+            )
+        }
+        "tools/list" => Reply::Result(
+            json!({
+                "resultType": "complete", "tools": [{"name": "a", "inputSchema": {"type": "object"}}],
+                "ttlMs": 0, "cacheScope": "private",
+            }),
+            None,
+        ),
+        "tools/call" => {
+            Reply::Result(json!({"resultType": "complete", "content": [{"type": "text", "text": "now"}]}), None)
+        }
         _ => Reply::Refused(-32601),
     }
 }
@@ -177,6 +214,19 @@ async fn a_session_that_expires_at_every_call_is_tried_twice_and_no_more() {
 }
 
 #[tokio::test]
+async fn all_who_need_a_server_at_once_wait_for_one_connection() {
+    let server = FakeServer::start(|seen| match seen.method() {
+        "tools/call" => said("yes"),
+        _ => old(seen),
+    })
+    .await;
+    let upstreams = all(&server.upstream()).await;
+    let called = futures_util::future::join_all((0..8).map(|_| call(&upstreams))).await;
+    assert!(called.iter().all(Result::is_ok), "{called:?}");
+    assert_eq!((server.count("initialize"), server.count("tools/call")), (1, 8));
+}
+
+#[tokio::test]
 async fn the_third_failure_of_a_connection_in_a_row_makes_a_new_one() {
     let server = FakeServer::start(|seen| match seen.method() {
         "tools/call" => Reply::Broken,
@@ -213,31 +263,7 @@ async fn an_answer_between_failures_keeps_the_connection() {
 
 #[tokio::test]
 async fn a_server_of_today_is_asked_by_discover_alone_and_each_request_says_the_revision() {
-    let server = FakeServer::start(|seen| match seen.method() {
-        "server/discover" => {
-            let info = json!({"name": "modern", "version": "1"});
-            Reply::Result(
-                json!({
-                    "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
-                    "serverInfo": info, "_meta": {"io.modelcontextprotocol/serverInfo": info},
-                    "ttlMs": 0, "cacheScope": "private",
-                }),
-                None,
-            )
-        }
-        "tools/list" => Reply::Result(
-            json!({
-                "resultType": "complete", "tools": [{"name": "a", "inputSchema": {"type": "object"}}],
-                "ttlMs": 0, "cacheScope": "private",
-            }),
-            None,
-        ),
-        "tools/call" => {
-            Reply::Result(json!({"resultType": "complete", "content": [{"type": "text", "text": "now"}]}), None)
-        }
-        _ => Reply::Refused(-32601),
-    })
-    .await;
+    let server = FakeServer::start(modern).await;
     let upstreams = all(&server.upstream()).await;
     assert_eq!(call(&upstreams).await.unwrap()["content"][0]["text"], "now");
     let Some(UpstreamState::Connected(about)) = upstreams.state("x") else { panic!("{:?}", upstreams.state("x")) };
@@ -249,44 +275,34 @@ async fn a_server_of_today_is_asked_by_discover_alone_and_each_request_says_the_
     assert_eq!(version, "2026-07-28", "{called:?}");
 }
 
-/// A server on standard streams that lives for one call.
-fn short_lived() -> Upstream {
-    let script = r#"
-        while read -r line; do
-            id=$(printf %s "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p')
-            case "$line" in
-                *'"server/discover"'*) printf '{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no"}}\n' "$id" ;;
-                *'"initialize"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"x","version":"1"}}}\n' "$id" ;;
-                *'"tools/list"'*) printf '{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}}\n' "$id" ;;
-                *'"tools/call"'*) echo "I am done" >&2; exit 1 ;;
-            esac
-        done"#;
-    Upstream::new("x", entry_of_test(&json!({"command": "sh", "args": ["-c", script]})))
-}
-
 #[tokio::test]
-async fn a_server_that_dies_is_started_again_by_the_next_call_five_times_in_ten_minutes() {
-    let upstreams = all(&short_lived()).await;
-    for start in 0..6 {
-        let failed = call(&upstreams).await.unwrap_err();
-        assert!(
-            matches!(&failed, CallFailure::UnknownOutcome(why) if why.contains("I am done")),
-            "{start}: {failed:?}"
-        );
+async fn a_stream_of_changes_that_ends_is_opened_anew_and_one_that_always_ends_is_left_alone() {
+    let server = FakeServer::start(|seen| match seen.method() {
+        "subscriptions/listen" => {
+            let id = &seen.message["id"];
+            let meta = json!({"io.modelcontextprotocol/subscriptionId": id});
+            let told = json!({"_meta": meta, "notifications": {"toolsListChanged": true}});
+            let begun = json!({"jsonrpc": "2.0", "method": "notifications/subscriptions/acknowledged", "params": told});
+            let ended = json!({"jsonrpc": "2.0", "id": id, "result": {"resultType": "complete", "_meta": meta}});
+            Reply::Events(vec![begun, ended])
+        }
+        _ => modern(seen),
+    })
+    .await;
+    let upstreams = all(&server.upstream()).await;
+    let told = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&told);
+    let said = move |from: FromServer| {
+        count.fetch_add(usize::from(matches!(from.said, ServerSaid::Changed(ListKind::Tools))), Ordering::SeqCst);
+    };
+    upstreams.serve(ClientBehind { capabilities: json!({}), said: Box::new(said) });
+    upstreams.connect("x").await;
+    // Nobody hears of what changes between two streams, so each that is opened anew counts as a change.
+    while told.load(Ordering::SeqCst) < 5 {
+        tokio::task::yield_now().await;
     }
-    let failed = call(&upstreams).await.unwrap_err();
-    assert!(matches!(failed, CallFailure::NoConnection(_)), "{failed:?}");
-    assert!(failed.why().contains("started 6 times in ten minutes"), "{}", failed.why());
-}
-
-#[tokio::test]
-async fn a_list_that_cannot_be_read_again_stays_as_it_was() {
-    let upstreams = all(&short_lived()).await;
-    let tools = upstreams.list("x", ListKind::Tools).await.unwrap();
-    for _ in 0..7 {
-        drop(call(&upstreams).await);
-    }
-    assert_eq!(upstreams.list("x", ListKind::Tools).await.unwrap(), tools, "no server can be started any more");
+    call(&upstreams).await.unwrap();
+    assert_eq!((told.load(Ordering::SeqCst), server.count("subscriptions/listen")), (5, 6));
 }
 
 #[tokio::test]

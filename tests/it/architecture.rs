@@ -93,7 +93,7 @@ const DOORS: [(&str, &[&str]); 24] = [
 ];
 
 /// Crates that change often or bring I/O, each with the only places that may know them.
-const HOMES: [(&str, &[&str]); 16] = [
+const HOMES: [(&str, &[&str]); 17] = [
     ("agent_client_protocol", &["src/fronts/acp"]),
     ("rmcp", &["src/agents/claude/channel", "src/agents/gateway", "src/agents/mcp_stdio", "src/upstream"]),
     ("axum", &["src/doors/http"]),
@@ -101,6 +101,7 @@ const HOMES: [(&str, &[&str]); 16] = [
     ("hyper_rustls", &["src/push", "src/upstream/transport"]),
     ("tokio_tungstenite", &["src/upstream/transport"]),
     ("sse_stream", &["src/upstream/transport"]),
+    ("image", &["src/upstream/shape"]),
     ("p256", &["src/push"]),
     ("web_push_native", &["src/push"]),
     ("rusqlite", &["src/store/sqlite"]),

@@ -17,7 +17,7 @@ use super::calls::{CallEnd, WantedCall};
 use super::catalog::{Catalog, Late, ListedTool};
 use super::leaving::CancelReasons;
 use super::passing::{is_stateless, of_client, only_for_servers, with_meta};
-use super::relay::{ClientCalls, MOST_SAID, changed};
+use super::relay::{ClientCalls, MOST_SAID, changed, relay};
 use super::session::ClientSession;
 use crate::locks::locked;
 use crate::upstream::{ClientBehind, ListKind, Upstreams};
@@ -54,12 +54,14 @@ impl GatewayCore {
     /// Makes the client a session at the gate, and has servers know what it can do. The first time counts.
     pub(super) fn attach(&self, client: &str, context: &RequestContext<RoleServer>) -> Arc<ClientSession> {
         let attach = || {
-            let (said, from_servers) = mpsc::channel(MOST_SAID);
+            let (others, of_no_call) = mpsc::channel(MOST_SAID);
+            let calls = self.under_way.clone();
+            let said = Box::new(move |from| calls.take(from, &others));
             let mut capabilities = serde_json::to_value(context.client_capabilities()).unwrap_or_default();
             only_for_servers(&mut capabilities, self.gateway.lends_model);
             self.gateway.upstreams.serve(ClientBehind { capabilities, said });
             self.gateway.servers.follow(&self.gateway.upstreams, &self.late);
-            tokio::spawn(self.under_way.clone().relay(context.peer.clone(), from_servers));
+            tokio::spawn(relay(context.peer.clone(), of_no_call));
             ClientSession::start((self.gateway.attach)(client))
         };
         Arc::clone(self.session.get_or_init(attach))

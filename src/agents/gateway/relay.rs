@@ -42,26 +42,25 @@ struct CallUnderWay {
 }
 
 impl ClientCalls {
-    /// Passes what all servers say on, for as long as they do. A call that is under way tells its part by itself, so that
-    /// it comes with the answer to that very request.
-    pub(super) async fn relay(self, peer: Peer<RoleServer>, mut from_servers: mpsc::Receiver<FromServer>) {
-        while let Some(FromServer { server, said }) = from_servers.recv().await {
-            let call = match said {
-                ServerSaid::Changed(kind) => {
-                    self.told_of_change(kind);
-                    None
-                }
-                _ => self.newest(&server),
-            };
-            let said = match call {
-                Some(call) => match call.try_send(said) {
-                    Ok(()) => continue,
-                    Err(mpsc::error::TrySendError::Full(said) | mpsc::error::TrySendError::Closed(said)) => said,
-                },
-                None => said,
-            };
-            let peer = peer.clone();
-            tokio::spawn(async move { tell(&peer, said).await });
+    /// Takes what a server says. A call that is under way tells its part by itself, so that it comes before the answer to
+    /// that very request; what belongs to no call goes to `others`. Of what nobody takes, the rest is dropped.
+    pub(super) fn take(&self, FromServer { server, said }: FromServer, others: &mpsc::Sender<ServerSaid>) {
+        let call = match said {
+            ServerSaid::Changed(kind) => {
+                self.told_of_change(kind);
+                None
+            }
+            ServerSaid::Notification { .. } | ServerSaid::Request { .. } => self.newest(&server),
+        };
+        let said = match call {
+            Some(call) => match call.try_send(said) {
+                Ok(()) => return,
+                Err(mpsc::error::TrySendError::Full(said) | mpsc::error::TrySendError::Closed(said)) => said,
+            },
+            None => said,
+        };
+        if others.try_send(said).is_err() {
+            tracing::debug!("the client does not take what a server says");
         }
     }
 
@@ -113,25 +112,52 @@ impl ClientCalls {
         let every = fixed::wait("MCP_HEARTBEAT", HEARTBEAT);
         let mut heartbeat = tokio::time::interval_at(tokio::time::Instant::now() + every, every);
         let mut request = std::pin::pin!(request);
-        loop {
+        let end = loop {
             tokio::select! {
                 biased;
                 Some(reported) = progress.recv() => report(context, token.as_ref(), reported).await,
-                Some(said) = hears.recv() => telling.push(tell(&context.peer, said)),
+                Some(said) = hears.recv() => match said {
+                    // An answer may take long, and nothing waits for it here.
+                    question @ ServerSaid::Request { .. } => telling.push(tell(&context.peer, question)),
+                    said => tell(&context.peer, said).await,
+                },
                 Some(()) = telling.next() => {}
                 _ = heartbeat.tick(), if token.is_some() => {
                     beats += HEARTBEAT_STEP;
                     let waits = json!({"progress": beats, "message": "waiting for a person, or for the server"});
                     report(context, token.as_ref(), waits).await;
                 }
-                end = &mut request => return end,
+                end = &mut request => break end,
+            }
+        };
+        // What the server said before its result is told before it.
+        while let Ok(reported) = progress.try_recv() {
+            report(context, token.as_ref(), reported).await;
+        }
+        while let Ok(said) = hears.try_recv() {
+            if !matches!(said, ServerSaid::Request { .. }) {
+                tell(&context.peer, said).await;
             }
         }
+        end
     }
 
     fn enter(&self, server: &str, said: mpsc::Sender<ServerSaid>) -> Entry {
         locked(&self.under_way).push(CallUnderWay { server: server.to_owned(), said: said.clone() });
         Entry { calls: self.clone(), said }
+    }
+}
+
+/// Tells the client what servers say outside of its calls, for as long as they do.
+pub(super) async fn relay(peer: Peer<RoleServer>, mut of_no_call: mpsc::Receiver<ServerSaid>) {
+    while let Some(said) = of_no_call.recv().await {
+        match said {
+            question @ ServerSaid::Request { .. } => {
+                let peer = peer.clone();
+                tokio::spawn(async move { tell(&peer, question).await });
+            }
+            said => tell(&peer, said).await,
+        }
     }
 }
 

@@ -271,9 +271,12 @@ impl ServerHandler for GatewayServer {
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         let core = self.core(&context).await?;
-        for server in core.gateway.servers.names().iter() {
-            if let Err(error) = core.pass(server, "logging/setLevel", params_of(&request), &context).await {
-                tracing::debug!(%server, %error, "a server does not log");
+        let servers = core.gateway.servers.names();
+        let telling = servers.iter().map(|server| core.pass(server, "logging/setLevel", params_of(&request), &context));
+        // All at once: one that takes long to start holds up no other.
+        for told in futures_util::future::join_all(telling).await {
+            if let Err(error) = told {
+                tracing::debug!(%error, "a server does not log");
             }
         }
         Ok(())

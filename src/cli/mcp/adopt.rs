@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use super::super::{environment, paths, say};
-use super::configuration;
+use super::{configuration, note_problems};
 use crate::failure::Failure;
 use crate::setup::adopted::{AdoptedServer, AdoptedServers, gateway_entry, starts_gateway};
 use crate::setup::place::{choose, this_program};
@@ -25,6 +25,7 @@ pub(super) struct Release {
 impl Adopt {
     pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
         let (files, configuration) = configuration()?;
+        note_problems(&configuration);
         let paths = paths()?;
         AdoptedServers::read_to_change(&paths)?;
         // A program that may be gone tomorrow is copied first.
@@ -54,7 +55,9 @@ impl Adopt {
             0 => "Nothing was changed.\n",
             _ => "Sessions of Claude Code that run keep what they have: start them anew.\n",
         });
-        Ok(ExitCode::SUCCESS)
+        // Whoever has a file that cannot be read may have servers in it.
+        let has_all = count > 0 || configuration.problems.is_empty();
+        Ok(if has_all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
     }
 
     /// Those that were named, or all that can be.
@@ -77,6 +80,10 @@ impl Adopt {
                 None if named.is_empty() => {
                     let hint = "see what is configured: portcullis mcp list";
                     return Err(Failure::usage(format!("no MCP server is called {name:?}"), hint).into());
+                }
+                None if named.iter().any(|server| server.layer == ServerLayer::Gateway) => {
+                    let what = format!("{name} is behind the gateway: it stands in {}", named[0].file.display());
+                    return Err(Failure::usage(what, "name another").into());
                 }
                 None => {
                     let what = format!("{name} stands in a file that others share ({})", named[0].file.display());

@@ -53,6 +53,7 @@ impl CallAnswers {
                 }
             }
         });
+        let said = Box::new(move |from| drop(said.try_send(from)));
         (answers, ClientBehind { capabilities, said })
     }
 

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use portcullis_core::visible;
 use serde_json::{Value, json};
 
 use super::super::paths;
 use super::change::told;
-use super::configuration;
+use super::{configuration, note_problems};
 use crate::failure::Failure;
 use crate::rules::Trusted;
 use crate::upstream::config::{ConfiguredServer, ServerLayer, ServerStanding, Upstream};
@@ -45,22 +46,26 @@ pub(super) struct ApprovedServer {
     kind: &'static str,
     /// What is started or reached.
     endpoint: String,
+    /// And with what.
+    with: Vec<String>,
     file: PathBuf,
 }
 
 impl ApprovedServer {
     fn in_words(&self) -> String {
-        format!("Approved {} ({}): {}", self.name, self.kind, portcullis_core::visible(&self.endpoint))
+        let with: String = self.with.iter().map(|line| format!("\n  {}", visible(line))).collect();
+        format!("Approved {} ({}): {}{with}", self.name, self.kind, visible(&self.endpoint))
     }
 
     fn as_json(&self) -> Value {
-        json!({"name": self.name, "type": self.kind, "endpoint": self.endpoint, "file": self.file})
+        json!({"name": self.name, "type": self.kind, "endpoint": self.endpoint, "with": self.with, "file": self.file})
     }
 }
 
 /// Approves servers of a project as they stand now, and says what was approved.
 pub(super) fn approve(servers: &[String], hash: Option<&str>) -> anyhow::Result<Vec<ApprovedServer>> {
     let (files, configuration) = configuration()?;
+    note_problems(&configuration);
     let find = |name: &str| {
         let is_it = |server: &&ConfiguredServer| server.name == name && server.layer == ServerLayer::Project;
         configuration.servers.iter().find(is_it)
@@ -84,9 +89,9 @@ pub(super) fn approve(servers: &[String], hash: Option<&str>) -> anyhow::Result<
             let what = format!("{name} is another one now than the one that was to be approved");
             return Err(Failure::denied(what, "look at it again: portcullis mcp list").into());
         }
-        approved.add_part(&server.file, name, &entry.identity(name));
-        let (kind, endpoint) = (entry.endpoint.kind(), entry.endpoint.in_words());
-        all.push(ApprovedServer { name: name.clone(), kind, endpoint, file: server.file.clone() });
+        approved.add_part(server.folder(), name, &entry.identity(name));
+        let (kind, endpoint, with) = (entry.endpoint.kind(), entry.endpoint.in_words(), entry.endpoint.with());
+        all.push(ApprovedServer { name: name.clone(), kind, endpoint, with, file: server.file.clone() });
     }
     paths()?.prepare()?;
     approved.write(&files.approved)?;

@@ -70,6 +70,12 @@ impl McpCall {
                 CallFailure::Refused { code: ADDRESS_FIRST, .. } => {
                     "the server wants you to open an address first: run this again with --visit".to_owned()
                 }
+                CallFailure::NoConnection(_) | CallFailure::NotSent(_) => {
+                    "see how it is: portcullis mcp list".to_owned()
+                }
+                CallFailure::UnknownOutcome(_) => {
+                    "look at what it did before you call it again: nobody knows whether this was carried out".to_owned()
+                }
                 _ => format!("see what it offers: portcullis mcp tools {}", self.server),
             };
             Failure::new(format!("calling {} of {}: {}", self.tool, self.server, failure.why()), hint)

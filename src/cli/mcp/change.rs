@@ -1,11 +1,12 @@
 //! `portcullis mcp add`, `remove`, `enable` and `disable`: which servers there are.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
 use super::super::{paths, say};
-use super::configuration;
+use super::{configuration, note_problems};
 use crate::failure::Failure;
 use crate::rules::Trusted;
 use crate::setup::claude::project_file;
@@ -14,6 +15,60 @@ use crate::setup::json::Node;
 use crate::setup::servers;
 use crate::setup::target::{SettingsScope, Target};
 use crate::upstream::config::{ConfiguredServer, DISABLED, ServerLayer};
+
+/// Which file a server is written to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ServerScope {
+    /// One of Claude Code's.
+    Claude(SettingsScope),
+    /// Ours, which Claude Code does not read.
+    Gateway,
+}
+
+impl ServerScope {
+    const NAMES: [&str; 4] = ["local", "project", "user", "gateway"];
+
+    fn named(name: &str) -> Self {
+        match SettingsScope::named(name) {
+            Some(scope) => Self::Claude(scope),
+            None => Self::Gateway,
+        }
+    }
+
+    fn of_layer(layer: ServerLayer) -> Option<Self> {
+        match layer {
+            ServerLayer::Local => Some(Self::Claude(SettingsScope::Local)),
+            ServerLayer::Project => Some(Self::Claude(SettingsScope::Project)),
+            ServerLayer::User => Some(Self::Claude(SettingsScope::User)),
+            ServerLayer::Gateway => Some(Self::Gateway),
+            ServerLayer::Managed | ServerLayer::Plugin | ServerLayer::ClaudeAi => None,
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Claude(scope) => scope.name(),
+            Self::Gateway => "gateway",
+        }
+    }
+
+    /// The file, and the objects around `mcpServers` in it.
+    fn place(self, name: &str) -> anyhow::Result<(PathBuf, Vec<String>)> {
+        let folder = std::env::current_dir()?;
+        match self {
+            Self::Gateway => {
+                let paths = paths()?;
+                paths.prepare()?;
+                Ok((paths.servers_file(), vec![]))
+            }
+            Self::Claude(SettingsScope::Project) => Ok((project_file(&folder), vec![])),
+            Self::Claude(scope) => {
+                let target = Target { scope, name: name.to_owned(), folder };
+                Ok((target.server_file()?, target.under()))
+            }
+        }
+    }
+}
 
 /// Names that Claude Code keeps for itself.
 const RESERVED: [&str; 3] = ["workspace", "claude-in-chrome", "computer-use"];
@@ -25,8 +80,9 @@ pub(super) struct Add {
     /// The address of a remote server, with --transport
     #[arg(value_name = "URL")]
     url: Option<String>,
-    /// For whom: local (you, in this project), project (.mcp.json, which others pull) or user (you, everywhere)
-    #[arg(long, default_value = "local", value_parser = SettingsScope::NAMES)]
+    /// For whom: local (you, in this project), project (.mcp.json, which others pull), user (you, everywhere) or gateway
+    /// (every client of the gateway; Claude Code's files stay as they are)
+    #[arg(long, default_value = "local", value_parser = ServerScope::NAMES)]
     scope: String,
     /// How the server is reached
     #[arg(long, default_value = "stdio", value_parser = ["stdio", "http", "sse", "ws"])]
@@ -65,18 +121,14 @@ impl Add {
             .into());
         }
         let node = self.node()?;
-        let target = target(&self.scope, self.name.clone())?;
-        let paths = paths()?;
-        let file = match target.scope {
-            SettingsScope::Project => project_file(&target.folder),
-            SettingsScope::Local | SettingsScope::User => target.server_file()?,
-        };
-        let (under, audience) = match target.scope {
-            SettingsScope::Project => (vec![], Audience::Everyone),
-            SettingsScope::Local | SettingsScope::User => (target.under(), Audience::OwnerAlone),
-        };
-        servers::add(&paths, &file, &under, &self.name, &node, audience)?;
-        if target.scope == SettingsScope::Project {
+        // Whatever the scope, the name has to fit.
+        Target::new(SettingsScope::User, self.name.clone(), PathBuf::new())?;
+        let scope = ServerScope::named(&self.scope);
+        let (file, under) = scope.place(&self.name)?;
+        let is_shared = scope == ServerScope::Claude(SettingsScope::Project);
+        let audience = if is_shared { Audience::Everyone } else { Audience::OwnerAlone };
+        servers::add(&paths()?, &file, &under, &self.name, &node, audience)?;
+        if is_shared {
             // Whoever typed it has seen it.
             super::approve::approve(std::slice::from_ref(&self.name), None)?;
         }
@@ -94,15 +146,32 @@ impl Add {
         let text = |text: &str| Node::Text(text.to_owned());
         let mut fields = vec![("type", text(&self.transport))];
         match (self.transport.as_str(), &self.url, self.command.split_first()) {
+            ("stdio", ..) if !self.headers.is_empty() => {
+                let hint = "a program is given variables: --env NAME=VALUE";
+                return Err(Failure::usage("--header is for a remote server", hint));
+            }
+            ("http" | "sse" | "ws", ..) if !self.env.is_empty() => {
+                let hint = "a remote server is given headers: --header 'NAME: VALUE'";
+                return Err(Failure::usage("--env is for a server that is a program", hint));
+            }
             ("stdio", None, Some((command, args))) => {
                 fields.extend([("command", text(command)), ("args", Node::List(args.to_vec()))]);
                 if !self.env.is_empty() {
                     fields.push(("env", named(&self.env)));
                 }
             }
+            ("stdio", Some(url), None) if url.contains("://") => {
+                let hint = format!("say how it is reached: portcullis mcp add --transport http {} {url}", self.name);
+                return Err(Failure::usage(format!("{url} is the address of a remote server"), hint));
+            }
             ("stdio", ..) => {
                 let hint = "write the command behind two dashes: portcullis mcp add NAME -- COMMAND ARGUMENTS";
                 return Err(Failure::usage("a server on standard streams needs a command", hint));
+            }
+            (transport, Some(url), None) if !is_address(transport, url) => {
+                let begins = if transport == "ws" { "ws:// or wss://" } else { "http:// or https://" };
+                let hint = format!("an address begins with {begins}");
+                return Err(Failure::usage(format!("{url:?} is no address"), hint));
             }
             (_, Some(url), None) => {
                 fields.push(("url", text(url)));
@@ -119,9 +188,10 @@ impl Add {
     }
 }
 
-fn target(scope: &str, name: String) -> anyhow::Result<Target> {
-    let scope = SettingsScope::named(scope).unwrap_or(SettingsScope::Local);
-    Ok(Target::new(scope, name, std::env::current_dir()?)?)
+/// Whether a server can be there. A variable may hold the beginning.
+fn is_address(transport: &str, url: &str) -> bool {
+    let schemes = if transport == "ws" { ["ws://", "wss://"] } else { ["http://", "https://"] };
+    url.starts_with("${") || schemes.iter().any(|scheme| url.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
 }
 
 /// Says what was done: for people, or as one line of JSON.
@@ -145,8 +215,8 @@ pub(super) struct Named {
 pub(super) struct Remove {
     /// The name of the server
     pub(super) name: String,
-    /// From where, if several layers have it: local, project or user
-    #[arg(long, value_parser = SettingsScope::NAMES)]
+    /// From where, if several layers have it: local, project, user or gateway
+    #[arg(long, value_parser = ServerScope::NAMES)]
     scope: Option<String>,
     /// Print a JSON object
     #[arg(long)]
@@ -156,14 +226,11 @@ pub(super) struct Remove {
 impl Remove {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let (_, configuration) = configuration()?;
-        let scope_of = |layer: ServerLayer| match layer {
-            ServerLayer::Local => Some(SettingsScope::Local),
-            ServerLayer::Project => Some(SettingsScope::Project),
-            ServerLayer::User => Some(SettingsScope::User),
-            ServerLayer::Managed | ServerLayer::Plugin | ServerLayer::ClaudeAi => None,
-        };
+        note_problems(&configuration);
+        let elsewhere = configuration.servers.iter().filter(|server| server.name == self.name);
+        let elsewhere: Vec<&str> = elsewhere.map(|server| server.layer.name()).collect();
         let is_wanted = |server: &&ConfiguredServer| {
-            let scope = scope_of(server.layer).map(SettingsScope::name);
+            let scope = ServerScope::of_layer(server.layer).map(ServerScope::name);
             server.name == self.name
                 && scope.is_some()
                 && self.scope.as_deref().is_none_or(|wanted| scope == Some(wanted))
@@ -172,6 +239,14 @@ impl Remove {
         let [server] = found[..] else {
             let layers: Vec<&str> = found.iter().map(|server| server.layer.name()).collect();
             return Err(match layers.is_empty() {
+                true if !elsewhere.is_empty() => Failure::usage(
+                    format!(
+                        "{:?} cannot be removed from there: it is in the layer {}",
+                        self.name,
+                        elsewhere.join(", ")
+                    ),
+                    "see: portcullis mcp list",
+                ),
                 true => {
                     Failure::usage(format!("there is no server {:?} to remove", self.name), "see: portcullis mcp list")
                 }
@@ -182,11 +257,8 @@ impl Remove {
             }
             .into());
         };
-        let scope = scope_of(server.layer).unwrap_or(SettingsScope::Local);
-        let under = match scope {
-            SettingsScope::Project => vec![],
-            scope => Target { scope, name: self.name.clone(), folder: std::env::current_dir()? }.under(),
-        };
+        let scope = ServerScope::of_layer(server.layer).unwrap_or(ServerScope::Gateway);
+        let (_, under) = scope.place(&self.name)?;
         if !servers::remove(&paths()?, &server.file, &under, &self.name)? {
             return Err(Failure::new(
                 format!("{} has no server {:?}", server.file.display(), self.name),

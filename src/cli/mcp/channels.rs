@@ -2,6 +2,7 @@
 
 use super::super::paths;
 use super::call::ready;
+use super::serve::settings_of;
 use super::{configuration, note_problems, variable};
 use crate::agents::claude::hosted::{NoChannel, StartedChannels};
 use crate::failure::Failure;
@@ -36,7 +37,8 @@ pub(in crate::cli) async fn start(names: &[String]) -> anyhow::Result<Option<Sta
     let (upstreams, heard) = StartedChannels::hearing(upstreams);
     upstreams.reconcile(wanted.iter()).await;
     let names = wanted.into_iter().map(|upstream| upstream.name).collect();
-    let started = StartedChannels::start((upstreams, heard), names).await;
+    let longest = settings_of(&paths()?).mcp.longest_description;
+    let started = StartedChannels::start((upstreams, heard), names, longest).await;
     Ok(Some(started.map_err(|failure| {
         let hint = match &failure {
             NoChannel::NeedsAuth(name) => format!("sign in: portcullis mcp login {name}"),

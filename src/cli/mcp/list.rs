@@ -1,31 +1,61 @@
 //! `portcullis mcp list`: every server that is configured, and how it is.
 
+use std::collections::BTreeSet;
 use std::process::ExitCode;
+use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use portcullis_core::visible;
 use serde_json::{Value, json};
 
 use super::super::layout::Colour;
 use super::super::say;
 use super::super::table::{Cell, Table};
 use super::{configuration, note_problems, upstreams};
-use crate::upstream::config::{ConfiguredServer, ServerStanding, Upstream};
+use crate::fixed;
+use crate::report::note;
+use crate::upstream::config::{Configuration, ConfiguredServer, ServerStanding, Upstream};
 use crate::upstream::{UpstreamState, Upstreams};
 
 /// A server is tried once: whoever lists wants to see how things are.
 const TRIES: u32 = 1;
+/// Servers that take longer than this are named, and again after this.
+const TELL: Duration = Duration::from_secs(1);
+const TELL_AGAIN: Duration = Duration::from_secs(5);
 
 pub(super) async fn run(json: bool) -> anyhow::Result<ExitCode> {
     let (_, configuration) = configuration()?;
     note_problems(&configuration);
     let upstreams = upstreams(&configuration, TRIES).await?;
-    let names = configuration.upstreams().map(|upstream| upstreams.connect(&upstream.name));
-    drop(join_all(names).await);
+    connect(&configuration, &upstreams).await;
     let servers: Vec<(&ConfiguredServer, Condition)> =
         configuration.servers.iter().map(|server| (server, Condition::of(server, &upstreams))).collect();
     say(&if json { as_json(&servers)? } else { as_table(&servers) });
     upstreams.close().await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Connects to all servers. Whoever waits for long is told for whom.
+async fn connect(configuration: &Configuration, upstreams: &Upstreams) {
+    let mut waiting: BTreeSet<&str> = configuration.upstreams().map(|upstream| upstream.name.as_str()).collect();
+    let all = waiting.len();
+    let connecting = waiting.clone().into_iter().map(|name| async move {
+        upstreams.connect(name).await;
+        name
+    });
+    let mut connecting: FuturesUnordered<_> = connecting.collect();
+    let mut telling = tokio::time::interval_at(tokio::time::Instant::now() + fixed::wait("MCP_TELL", TELL), TELL_AGAIN);
+    while !waiting.is_empty() {
+        tokio::select! {
+            biased;
+            Some(name) = connecting.next() => drop(waiting.remove(name)),
+            _ = telling.tick() => {
+                let names = waiting.iter().copied().collect::<Vec<_>>().join(", ");
+                note(&format!("connecting: {} of {all}, waiting for {}", all - waiting.len(), visible(&names)));
+            }
+        }
+    }
 }
 
 /// One word for a server, and the reason.
@@ -42,7 +72,14 @@ impl Condition {
         let bad = |word, why: &str| Self { word, colour: Some(Colour::Attention), why: why.to_owned(), about: None };
         match &server.standing {
             ServerStanding::Unapproved => {
-                bad("not approved", &format!("look at it, then: portcullis mcp approve {}", server.name))
+                let would = server.entry.as_ref().map(|entry| {
+                    let does = if entry.endpoint.is_local() { "start" } else { "reach" };
+                    let with = entry.endpoint.with();
+                    let with = if with.is_empty() { String::new() } else { format!(" with {}", with.join(", ")) };
+                    format!("it would {does} {}{with}; ", entry.endpoint.in_words())
+                });
+                let would = visible(&would.unwrap_or_default());
+                bad("not approved", &format!("{would}if that is right: portcullis mcp approve {}", server.name))
             }
             ServerStanding::Disabled(by) => plain("disabled", by),
             ServerStanding::Refused(why) => plain("refused", why),

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use super::super::say;
 use super::super::table::{Cell, Table};
+use super::super::{paths, say};
 use super::call::ready;
+use super::serve::settings_of;
 use super::{configuration, note_problems, upstreams};
 use crate::report::note;
 use crate::upstream::shape::described;
@@ -53,7 +54,13 @@ impl Offers {
                 }
             }
         }
-        say(&if self.json { as_json(kind, &items)? } else { as_table(kind, &items, servers.is_empty()) });
+        let longest = settings_of(&paths()?).mcp.longest_description;
+        match self.json {
+            true => say(&as_json(kind, &items)?),
+            // What those offer that did not answer is not known.
+            false if items.is_empty() && failed > 0 => {}
+            false => say(&as_table(kind, &items, servers.is_empty(), longest)),
+        }
         Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }
 }
@@ -92,7 +99,7 @@ fn as_json(kind: ListKind, items: &[(&str, Value)]) -> anyhow::Result<String> {
     Ok(format!("{}\n", serde_json::to_string(&rows)?))
 }
 
-fn as_table(kind: ListKind, items: &[(&str, Value)], is_without_servers: bool) -> String {
+fn as_table(kind: ListKind, items: &[(&str, Value)], is_without_servers: bool, longest: usize) -> String {
     if items.is_empty() {
         return match is_without_servers {
             true => "No MCP server can be used here. See: portcullis mcp list\n".to_owned(),
@@ -114,7 +121,7 @@ fn as_table(kind: ListKind, items: &[(&str, Value)], is_without_servers: bool) -
             ListKind::Templates => (text(item, "uriTemplate").to_owned(), text(item, "name").to_owned()),
             ListKind::Prompts => (text(item, "name").to_owned(), arguments(item)),
         };
-        let description = described(text(item, "description"));
+        let description = described(text(item, "description"), longest);
         table.row([Cell::from(*server), Cell::from(first), Cell::from(second), Cell::from(description)]);
     }
     table.print()

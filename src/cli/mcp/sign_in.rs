@@ -34,6 +34,10 @@ impl Login {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         let (_, configuration) = configuration()?;
         let upstream = ready(&configuration, &self.name)?.clone();
+        if upstream.entry.endpoint.is_local() {
+            let what = format!("{} is a program on this machine: nobody signs in to it", self.name);
+            return Err(Failure::usage(what, "give it what it needs with its entry: mcp add --env NAME=VALUE").into());
+        }
         let folder = AuthFolder::new(&paths()?.state_dir);
         paths()?.prepare()?;
         if !self.is_wanted(&configuration, &upstream, &folder).await? {

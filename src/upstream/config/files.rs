@@ -19,6 +19,8 @@ use crate::setup::git::home_of_project;
 pub(crate) struct ServerFiles {
     pub(super) managed: PathBuf,
     pub(super) managed_settings: PathBuf,
+    /// Our own.
+    pub(super) gateway: PathBuf,
     /// Servers of the user, and of each project for this user alone.
     pub(super) user: PathBuf,
     /// Claude Code's folder: settings and plugins.
@@ -44,13 +46,15 @@ impl ServerFiles {
             shared.push(project_file(&project));
         }
         let (approved, disabled) = (paths.state_dir.join("approved-servers"), paths.state_dir.join("disabled-servers"));
+        let gateway = paths.servers_file();
         // What a project could write approves nothing.
-        for ours in [&approved, &disabled] {
+        for ours in [&approved, &disabled, &gateway] {
             paths.believe(ours, Some(&project))?;
         }
         Ok(Self {
             managed: managed_servers().to_owned(),
             managed_settings: managed_settings().to_owned(),
+            gateway,
             user: claude.user,
             claude: claude.folder,
             project,
@@ -72,7 +76,11 @@ impl ServerFiles {
     pub(crate) fn under(&self, layer: ServerLayer) -> Option<Vec<String>> {
         match layer {
             ServerLayer::Local => Some(vec!["projects".to_owned(), self.project.to_str()?.to_owned()]),
-            ServerLayer::User | ServerLayer::Project | ServerLayer::Managed | ServerLayer::ClaudeAi => Some(vec![]),
+            ServerLayer::Gateway
+            | ServerLayer::User
+            | ServerLayer::Project
+            | ServerLayer::Managed
+            | ServerLayer::ClaudeAi => Some(vec![]),
             ServerLayer::Plugin => None,
         }
     }
@@ -80,7 +88,7 @@ impl ServerFiles {
     pub(crate) fn stamp(&self) -> FilesStamp {
         let settings = [self.claude.join("settings.json"), self.project.join(".claude/settings.json")];
         let settings = settings.into_iter().chain([plugins::installed(self)]).chain(self.claude_ai.clone());
-        let files = [&self.managed, &self.managed_settings, &self.user, &self.approved, &self.disabled];
+        let files = [&self.managed, &self.managed_settings, &self.gateway, &self.user, &self.approved, &self.disabled];
         let stamp =
             |path: &PathBuf| fs::metadata(path).ok().and_then(|about| Some((about.modified().ok()?, about.len())));
         FilesStamp(files.into_iter().chain(&self.shared).cloned().chain(settings).map(|path| stamp(&path)).collect())
@@ -141,6 +149,8 @@ impl WrittenServers {
                     let servers = object(path).map(|shared| servers_of(&shared)).unwrap_or_default();
                     found.push((ServerLayer::Project, path.clone(), servers));
                 }
+                let ours = object(&files.gateway).map(|ours| servers_of(&ours)).unwrap_or_default();
+                found.push((ServerLayer::Gateway, files.gateway.clone(), ours));
                 found.push((ServerLayer::User, files.user.clone(), servers_of(&user)));
                 if let Some(path) = &files.claude_ai {
                     let servers = object(path).map(|file| servers_of(&file)).unwrap_or_default();

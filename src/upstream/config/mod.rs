@@ -1,4 +1,4 @@
-//! Which servers are configured: read from the files of Claude Code, each with the layer that it comes from.
+//! Which servers are configured: read from our own file and those of Claude Code, each with the layer that it comes from.
 //!
 //! Nothing of a project counts before a person approved it as it stands: until then it is not started, not reached, and
 //! its variables are not filled in.
@@ -10,8 +10,9 @@ mod plugins;
 mod policy;
 #[cfg(test)]
 mod tests;
+mod written;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use sha2::{Digest as _, Sha256};
 
@@ -29,6 +30,8 @@ pub(crate) enum ServerLayer {
     Managed,
     Local,
     Project,
+    /// Of our own file: Claude Code knows nothing of it.
+    Gateway,
     User,
     /// Of a plugin that the user installed.
     Plugin,
@@ -42,6 +45,7 @@ impl ServerLayer {
             Self::Managed => "managed",
             Self::Local => "local",
             Self::Project => "project",
+            Self::Gateway => "gateway",
             Self::User => "user",
             Self::Plugin => "plugin",
             Self::ClaudeAi => "claude.ai",
@@ -89,13 +93,16 @@ pub(crate) struct Upstream {
     pub(crate) hash: String,
     /// The socket behind which it runs for all clients, where the owner marked it as shared.
     pub(crate) shared: Option<PathBuf>,
+    /// Where it runs; else in the folder of whoever uses it. A project's server runs where it was approved: a command may
+    /// mean another program in every folder.
+    pub(crate) folder: Option<PathBuf>,
 }
 
 impl Upstream {
     pub(crate) fn new(name: &str, entry: ServerEntry) -> Self {
         let digest = Sha256::digest(entry.identity(name).as_bytes());
         let hash = digest.iter().take(16).map(|byte| format!("{byte:02x}")).collect();
-        Self { name: name.to_owned(), entry, hash, shared: None }
+        Self { name: name.to_owned(), entry, hash, shared: None, folder: None }
     }
 }
 
@@ -132,14 +139,13 @@ impl Configuration {
                     let stronger = servers.iter().find(|other| other.name == server.name && other.counts());
                     let kept_out = if let Some(stronger) = stronger {
                         Some(ServerStanding::Hidden(stronger.layer))
-                    } else if written.disabled.contains(&server.name) {
+                    } else if server.layer != ServerLayer::Gateway && written.disabled.contains(&server.name) {
                         is_off("disabled in Claude Code")
                     } else if disabled.holds_part(&files.project, &server.name, DISABLED) {
                         is_off("disabled by `portcullis mcp disable`")
                     } else {
-                        let identity = entry.identity(&server.name);
                         let is_approved = server.layer != ServerLayer::Project
-                            || approved.holds_part(&server.file, &server.name, &identity);
+                            || approved.holds_part(server.folder(), &server.name, &entry.identity(&server.name));
                         (!is_approved).then_some(ServerStanding::Unapproved)
                     };
                     let own = |name: &str| found.variables.get(name).cloned().or_else(|| variables(name));
@@ -182,6 +188,11 @@ fn unless_known(standing: ServerStanding, layer: ServerLayer, servers: &[Configu
 pub(crate) const DISABLED: &str = "disabled";
 
 impl ConfiguredServer {
+    /// The folder that its file was found in. A link is followed to no other: an approval is for what runs here.
+    pub(crate) fn folder(&self) -> &Path {
+        self.file.parent().unwrap_or(&self.file)
+    }
+
     /// Whether it hides a server of the same name in a weaker layer. What is wrong or not approved hides nothing.
     fn counts(&self) -> bool {
         matches!(self.standing, ServerStanding::Ready(_) | ServerStanding::Disabled(_) | ServerStanding::Refused(_))
@@ -200,7 +211,10 @@ fn ready(
     }
     match policy.refuses(&server.name, &expanded) {
         Some(why) => ServerStanding::Refused(why),
-        None => ServerStanding::Ready(Upstream::new(&server.name, expanded)),
+        None => {
+            let folder = (server.layer == ServerLayer::Project).then(|| server.folder().to_owned());
+            ServerStanding::Ready(Upstream { folder, ..Upstream::new(&server.name, expanded) })
+        }
     }
 }
 

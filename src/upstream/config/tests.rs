@@ -12,6 +12,7 @@ fn files(root: &Path) -> ServerFiles {
     ServerFiles {
         managed: root.join("managed-mcp.json"),
         managed_settings: root.join("managed-settings.json"),
+        gateway: root.join("mcp.json"),
         user: root.join("claude.json"),
         claude: root.join("claude"),
         project: root.join("project"),
@@ -50,7 +51,7 @@ fn approve(files: &ServerFiles, name: &str) {
         configuration.servers.iter().find(|server| server.name == name && server.layer == ServerLayer::Project);
     let server = server.unwrap();
     let mut approved = Trusted::read(&files.approved);
-    approved.add_part(&server.file, name, &server.entry.as_ref().unwrap().identity(name));
+    approved.add_part(server.folder(), name, &server.entry.as_ref().unwrap().identity(name));
     approved.write(&files.approved).unwrap();
 }
 
@@ -83,6 +84,31 @@ fn the_strongest_layer_wins_whole_and_what_is_not_approved_hides_nothing() {
     assert_eq!(shown(&files)[3..5], ["b project: shared", "b user: hidden by project"]);
     write(&files.shared[0], &json!({"mcpServers": {"b": {"command": "shared", "args": ["--more"]}}}));
     assert_eq!(shown(&files)[2..4], ["b project: unapproved", "b user: user"]);
+}
+
+#[test]
+fn servers_of_our_own_file_go_before_the_users_and_claude_code_does_not_switch_them_off() {
+    let root = tempfile::tempdir().unwrap();
+    let files = files(root.path());
+    let here = json!({"disabledMcpServers": ["mine", "theirs"]});
+    let projects = json!({files.project.to_str().unwrap(): here});
+    let user = json!({"both": {"command": "of-user"}, "theirs": {"command": "t"}});
+    write(&files.user, &json!({"mcpServers": user, "projects": projects}));
+    let ours = json!({"both": {"command": "of-gateway"}, "mine": {"command": "m"}, "odd": {"url": "x"}});
+    let before = files.stamp();
+    write(&files.gateway, &json!({"mcpServers": ours}));
+    assert_ne!(files.stamp(), before, "the file is followed");
+    let shown = shown(&files);
+    assert_eq!(
+        shown[..4],
+        [
+            "both gateway: of-gateway",
+            "both user: hidden by gateway",
+            "mine gateway: m",
+            "odd gateway: MCP server \"odd\" has a \"url\" but no \"type\"; add \"type\": \"http\" (or \"sse\" / \"ws\") to this entry",
+        ]
+    );
+    assert_eq!(shown[4], "theirs user: disabled");
 }
 
 #[test]

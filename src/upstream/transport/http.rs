@@ -1,4 +1,4 @@
-//! Servers over HTTP: the client that rmcp's streamable transport sends by, on the same TLS as the rest of the program.
+//! Servers over HTTP: requests with their credentials, on the same TLS as the rest of the program.
 
 use std::collections::HashMap;
 use std::io;
@@ -7,42 +7,25 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use futures_util::stream::{BoxStream, StreamExt as _};
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
-use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
-use rmcp::transport::streamable_http_client::{
-    AuthRequiredError, InsufficientScopeError, StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse,
-};
-use sse_stream::{Sse, SseStream};
+use rmcp::transport::streamable_http_client::StreamableHttpError;
 
-use super::{LARGEST_MESSAGE, mend};
+use super::answer::{EVENTS, EventStream, HttpAnswer, JSON, accepted, challenge, content_type, events_of};
 use crate::locks::locked;
 use crate::upstream::auth::Bearer;
-use crate::upstream::probe;
 
-const SESSION: &str = "mcp-session-id";
-const LAST_EVENT: &str = "last-event-id";
-const JSON: &str = "application/json";
-const EVENTS: &str = "text/event-stream";
-/// How long a session is given to end on the server's side.
-const DELETE: Duration = Duration::from_secs(5);
-/// As much of the text of an error is shown.
-const SHOWN: usize = 500;
 /// Descriptions of authorisation servers, and their tokens, are smaller than this.
 const LARGEST_DOCUMENT: usize = 1 << 20;
 
 /// Headers of one request.
 pub(super) type Headers = HashMap<HeaderName, HeaderValue>;
-/// What is sent and comes back here.
-type HttpAnswer<T> = Result<T, StreamableHttpError<HttpFailure>>;
-type EventStream = BoxStream<'static, Result<Sse, sse_stream::Error>>;
 
 /// Why an HTTP request has no answer that can be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -78,13 +61,13 @@ impl HttpFailure {
 pub(crate) struct HttpClient {
     sender: HttpSender,
     /// How long a request waits for the first byte of its answer. It begins anew with each.
-    first_byte: Duration,
+    pub(super) first_byte: Duration,
     /// The token of whoever signed in, for servers that take one.
     bearer: Option<Arc<Bearer>>,
     /// The credential that a helper of the entry prints, for servers that have one.
     printed: Option<Arc<PrintedCredential>>,
     /// Nobody knows yet which revision the server speaks: `server/discover` is not waited for as long as other requests.
-    is_probing: bool,
+    pub(super) is_probing: bool,
 }
 
 /// A credential that a program prints. What it prints later may be another one.
@@ -111,13 +94,13 @@ impl PrintedCredential {
 }
 
 /// A request that may have to be sent twice, with another token.
-struct HttpMessage<'a> {
-    method: Method,
-    url: &'a str,
-    headers: &'a Headers,
-    more: Vec<(HeaderName, HeaderValue)>,
-    body: Bytes,
-    limit: Option<Duration>,
+pub(super) struct HttpMessage<'a> {
+    pub(super) method: Method,
+    pub(super) url: &'a str,
+    pub(super) headers: &'a Headers,
+    pub(super) more: Vec<(HeaderName, HeaderValue)>,
+    pub(super) body: Bytes,
+    pub(super) limit: Option<Duration>,
 }
 
 impl HttpMessage<'_> {
@@ -184,7 +167,7 @@ impl HttpClient {
     }
 
     /// The answer to a message, sent with the token of whoever signed in. One that is refused is renewed, once.
-    async fn exchange(&self, message: HttpMessage<'_>) -> HttpAnswer<Response<Incoming>> {
+    pub(super) async fn exchange(&self, message: HttpMessage<'_>) -> HttpAnswer<Response<Incoming>> {
         let has_own = message.headers.contains_key(&AUTHORIZATION);
         if let Some(printed) = self.printed.as_ref().filter(|_| has_own) {
             return self.exchange_printed(message, printed).await;
@@ -223,7 +206,7 @@ impl HttpClient {
     ) -> HttpAnswer<Response<Incoming>> {
         let sent = locked(&printed.current).clone();
         let response = self.send(message.request(Some(&sent))?, message.limit).await?;
-        if response.status() != StatusCode::UNAUTHORIZED {
+        if !matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return Ok(response);
         }
         match printed.another_than(&sent).await {
@@ -279,207 +262,5 @@ impl HttpClient {
         let (method, limit) = (Method::POST, Some(self.first_byte));
         let response = self.exchange(HttpMessage { method, url, headers, more, body: message.into(), limit }).await?;
         accepted(response, headers).await.map(drop)
-    }
-}
-
-/// What a server says on how to be let in.
-fn challenge(response: &Response<Incoming>) -> String {
-    let said = response.headers().get(WWW_AUTHENTICATE).and_then(|value| value.to_str().ok());
-    said.unwrap_or_default().to_owned()
-}
-
-fn session_header(session: &str) -> Option<(HeaderName, HeaderValue)> {
-    Some((HeaderName::from_static(SESSION), HeaderValue::from_str(session).ok()?))
-}
-
-fn content_type(response: &Response<Incoming>) -> String {
-    let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    kind.unwrap_or_default().to_ascii_lowercase()
-}
-
-/// The response, unless it is an error. Whoever configured a credential that is refused is not asked to sign in.
-async fn accepted(response: Response<Incoming>, headers: &Headers) -> HttpAnswer<Response<Incoming>> {
-    let status = response.status();
-    if status.is_success() {
-        return Ok(response);
-    }
-    if !headers.contains_key(&AUTHORIZATION) {
-        let challenge = challenge(&response);
-        match status {
-            StatusCode::UNAUTHORIZED => {
-                return Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)));
-            }
-            StatusCode::FORBIDDEN => {
-                let needs = InsufficientScopeError::new(challenge, None);
-                return Err(StreamableHttpError::InsufficientScope(needs));
-            }
-            _ => {}
-        }
-    }
-    let text = read(response).await.unwrap_or_default();
-    let text = String::from_utf8_lossy(&text).chars().take(SHOWN).collect();
-    Err(StreamableHttpError::Client(HttpFailure::Status { status: status.as_u16(), text }))
-}
-
-async fn read(response: Response<Incoming>) -> Result<Bytes, HttpFailure> {
-    let body = Limited::new(response.into_body(), LARGEST_MESSAGE).collect().await;
-    body.map(http_body_util::Collected::to_bytes).map_err(|error| HttpFailure::Lost(error.to_string()))
-}
-
-/// Events with a limit on each. What rmcp would refuse in them is mended.
-fn events_of(body: Incoming, largest: usize) -> EventStream {
-    let (mut since, mut last) = (0_usize, 0_u8);
-    let limited = body.into_data_stream().map(move |chunk| {
-        let chunk = chunk.map_err(io::Error::other)?;
-        for byte in chunk.iter().filter(|byte| **byte != b'\r') {
-            since = if *byte == b'\n' && last == b'\n' { 0 } else { since + 1 };
-            last = *byte;
-        }
-        if since > largest { Err(io::Error::other("an event is too large")) } else { Ok(chunk) }
-    });
-    let mended =
-        |event: Result<Sse, sse_stream::Error>| event.map(|event| Sse { data: event.data.map(mend::text), ..event });
-    SseStream::from_bytes_stream(limited).map(mended).boxed()
-}
-
-impl StreamableHttpClient for HttpClient {
-    type Error = HttpFailure;
-
-    async fn post_message(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        auth_header: Option<String>,
-        custom_headers: Headers,
-    ) -> HttpAnswer<StreamableHttpPostResponse> {
-        self.post_message_with_max_sse_event_size(
-            uri,
-            message,
-            session_id,
-            auth_header,
-            custom_headers,
-            LARGEST_MESSAGE,
-        )
-        .await
-    }
-
-    async fn post_message_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        message: ClientJsonRpcMessage,
-        session_id: Option<Arc<str>>,
-        _auth_header: Option<String>,
-        custom_headers: Headers,
-        largest: usize,
-    ) -> HttpAnswer<StreamableHttpPostResponse> {
-        let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
-        let question = probe::asked(&message).filter(|_| self.is_probing).cloned();
-        let mut more = vec![
-            (CONTENT_TYPE, HeaderValue::from_static(JSON)),
-            (ACCEPT, HeaderValue::from_static("application/json, text/event-stream")),
-        ];
-        more.extend(session_id.as_deref().and_then(session_header));
-        let limit = Some(if question.is_some() { probe::http_probe() } else { self.first_byte });
-        let (method, url, headers, body) = (Method::POST, &*uri, &custom_headers, serde_json::to_vec(&message)?.into());
-        let sent = self.exchange(HttpMessage { method, url, headers, more, body, limit }).await;
-        let response = match (sent, &question) {
-            (Ok(response), _) => response,
-            (Err(StreamableHttpError::Client(HttpFailure::Lost(_))), Some(id)) => {
-                return Ok(StreamableHttpPostResponse::Json(probe::unknown_method(id.clone()), None));
-            }
-            (Err(error), _) => return Err(error),
-        };
-        if response.status() == StatusCode::NOT_FOUND && session_id.is_some() {
-            return Err(StreamableHttpError::SessionExpired);
-        }
-        let response = match (accepted(response, &custom_headers).await, question) {
-            (Ok(response), _) => response,
-            // What an older server says to a question that it does not know; a newer one says it as JSON.
-            (Err(StreamableHttpError::Client(HttpFailure::Status { text, .. })), Some(id)) => {
-                let said = match mend::message(text.as_bytes()) {
-                    Some(ServerJsonRpcMessage::Error(error)) => ServerJsonRpcMessage::error(error.error, Some(id)),
-                    _ => probe::unknown_method(id),
-                };
-                return Ok(StreamableHttpPostResponse::Json(said, None));
-            }
-            (Err(error), _) => return Err(error),
-        };
-        if matches!(response.status(), StatusCode::ACCEPTED | StatusCode::NO_CONTENT) {
-            return Ok(StreamableHttpPostResponse::Accepted);
-        }
-        let session = response.headers().get(SESSION).and_then(|session| session.to_str().ok()).map(str::to_owned);
-        let kind = content_type(&response);
-        if kind.starts_with(EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(events_of(response.into_body(), largest), session));
-        }
-        let body = read(response).await.map_err(StreamableHttpError::Client)?;
-        match mend::message(&body) {
-            Some(said) if kind.starts_with(JSON) => Ok(StreamableHttpPostResponse::Json(said, session)),
-            _ if !wants_answer => Ok(StreamableHttpPostResponse::Accepted),
-            _ if kind.starts_with(JSON) => {
-                Err(StreamableHttpError::UnexpectedServerResponse("it is no message".into()))
-            }
-            _ => Err(StreamableHttpError::UnexpectedContentType(Some(kind))),
-        }
-    }
-
-    async fn delete_session(
-        &self,
-        uri: Arc<str>,
-        session_id: Arc<str>,
-        _auth_header: Option<String>,
-        custom_headers: Headers,
-    ) -> HttpAnswer<()> {
-        let (method, url, headers, limit) = (Method::DELETE, &*uri, &custom_headers, Some(DELETE));
-        let more = session_header(&session_id).into_iter().collect();
-        let response = self.exchange(HttpMessage { method, url, headers, more, body: Bytes::new(), limit }).await?;
-        match response.status() {
-            // It ends sessions by itself, or has done so.
-            StatusCode::METHOD_NOT_ALLOWED | StatusCode::NOT_FOUND => Ok(()),
-            _ => accepted(response, &custom_headers).await.map(drop),
-        }
-    }
-
-    async fn get_stream(
-        &self,
-        uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        auth_header: Option<String>,
-        custom_headers: Headers,
-    ) -> HttpAnswer<EventStream> {
-        self.get_stream_with_max_sse_event_size(
-            uri,
-            session_id,
-            last_event_id,
-            auth_header,
-            custom_headers,
-            LARGEST_MESSAGE,
-        )
-        .await
-    }
-
-    async fn get_stream_with_max_sse_event_size(
-        &self,
-        uri: Arc<str>,
-        session_id: Option<Arc<str>>,
-        last_event_id: Option<String>,
-        _auth_header: Option<String>,
-        mut custom_headers: Headers,
-        largest: usize,
-    ) -> HttpAnswer<EventStream> {
-        let mut put = |name: &'static str, value: &str| {
-            if let Ok(value) = HeaderValue::from_str(value) {
-                custom_headers.insert(HeaderName::from_static(name), value);
-            }
-        };
-        if let Some(session) = &session_id {
-            put(SESSION, session);
-        }
-        if let Some(last) = &last_event_id {
-            put(LAST_EVENT, last);
-        }
-        self.events(&uri, &custom_headers, largest).await
     }
 }

@@ -1,10 +1,12 @@
 //! How messages reach a server and come back.
 
+mod answer;
 pub(super) mod http;
 mod mend;
 pub(super) mod process;
 pub(super) mod sse;
 pub(super) mod stdio;
+mod streamable;
 pub(super) mod ws;
 
 /// The largest message that is read. Servers answer with pictures and whole files, so it is not small.

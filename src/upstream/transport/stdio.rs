@@ -18,6 +18,10 @@ use crate::upstream::config::Endpoint;
 /// Lines of a server that are no messages; after so many it is not one of ours.
 pub(crate) const MOST_GARBAGE: usize = 1000;
 
+/// So many of them are shown when it fails, and so much of each: a banner is the usual mistake of a new server.
+const SHOWN_GARBAGE: usize = 2;
+const LONGEST_SHOWN: usize = 200;
+
 type ServerLines = Box<dyn AsyncRead + Send + Unpin>;
 type ServerInput = Box<dyn AsyncWrite + Send + Unpin>;
 
@@ -74,6 +78,10 @@ impl Transport<RoleClient> for StdioTransport {
                     Some(message) => return Some(message),
                     None if line.trim_ascii().is_empty() => {}
                     None => {
+                        if self.garbage < SHOWN_GARBAGE {
+                            let start: String = String::from_utf8_lossy(&line).chars().take(LONGEST_SHOWN).collect();
+                            self.ring.add(format!("[no MCP message, on standard output] {start}\n").as_bytes());
+                        }
                         self.garbage += 1;
                         tracing::debug!(bytes = line.len(), "a server wrote a line that is no message");
                         if self.garbage >= MOST_GARBAGE {

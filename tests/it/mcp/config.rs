@@ -1,6 +1,8 @@
 //! Which servers there are, and which of them may be started.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -45,6 +47,7 @@ fn a_server_of_a_clone_never_starts_before_it_is_approved() {
     home.run(&["mcp", "tools"]).ok();
     home.run(&["mcp", "tools", "evil"]).refused(4, "nobody approved it");
     call(&home, "evil", "x", &json!({})).refused(4, "nobody approved it");
+    home.run(&["doctor"]);
     assert!(!pwned.exists());
     // What the clone says of itself approves nothing.
     fs::create_dir(home.project().join(".claude")).unwrap();
@@ -61,6 +64,64 @@ fn a_server_of_a_clone_never_starts_before_it_is_approved() {
     clone_with(&home, &touch("pwned-again"));
     assert_eq!(listed(&home, "evil")["state"], "not-approved");
     assert!(!home.project().join("pwned-again").exists());
+}
+
+#[test]
+fn an_approval_is_for_one_folder_and_its_server_runs_there() {
+    let home = Home::new();
+    let project = home.project();
+    let mark = |folder: &Path| {
+        fs::create_dir_all(folder).unwrap();
+        fs::write(folder.join("server"), "#!/bin/sh\n: > \"$(dirname \"$0\")/ran\"\n").unwrap();
+        fs::set_permissions(folder.join("server"), fs::Permissions::from_mode(0o755)).unwrap();
+        folder.join("ran")
+    };
+    let listed_in = |folder: &Path| {
+        let mut command = home.command(&["mcp", "list", "--json"]);
+        command.current_dir(folder);
+        Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE).ok().json()[0].clone()
+    };
+    let file = clone_with(&home, &json!({"team": {"command": "./server", "env": {"KEY": "of-theirs"}}}));
+    fs::create_dir(project.join(".git")).unwrap();
+    fs::write(project.join(".git/HEAD"), "ref: refs/heads/main\n").unwrap();
+    let ran = mark(&project);
+    let waits = listed_in(&project);
+    assert!(waits["why"].as_str().unwrap().contains("it would start ./server with KEY=of-theirs"), "{waits}");
+    let approved = home.run(&["mcp", "approve", "team"]).ok().stdout;
+    assert!(approved.contains("./server\n  KEY=of-theirs\n"), "{approved}");
+    // A clone beside it that brings a link to the approved file, and a program of its own.
+    let evil = home.user().join("evil");
+    let evil_ran = mark(&evil);
+    std::os::unix::fs::symlink(&file, evil.join(".mcp.json")).unwrap();
+    assert_eq!(listed_in(&evil)["state"], "not-approved");
+    assert!(!evil_ran.exists(), "what a link leads to was approved in another folder");
+    // In a folder below, the approved server is the one at the top.
+    let below = project.join("below");
+    let below_ran = mark(&below);
+    assert_eq!(listed_in(&below)["state"], "failed");
+    assert!(ran.exists() && !below_ran.exists());
+}
+
+#[test]
+fn what_does_not_fit_a_server_is_refused_when_it_is_added() {
+    let home = Home::new();
+    let refused = |words: &[&str], why: &str| {
+        home.run(&[&["mcp", "add", "x", "--scope", "user"], words].concat()).refused(2, why);
+    };
+    refused(&["-H", "A: b", "--", "ls"], "--header is for a remote server");
+    refused(&["-e", "A=b", "--transport", "http", "http://127.0.0.1:9/"], "--env is for a server that is a program");
+    refused(&["--transport", "http", "nowhere"], "\"nowhere\" is no address");
+    refused(&["https://example.org/mcp"], "portcullis mcp add --transport http x https://example.org/mcp");
+    assert_eq!(home.run(&["mcp", "list", "--json"]).ok().json(), json!([]));
+    home.run(&["mcp", "add", "x", "--scope", "user", "--", "ls"]).ok();
+    home.run(&["mcp", "remove", "x", "--scope", "project"]).refused(2, "it is in the layer user");
+    home.run(&["mcp", "login", "x"]).refused(2, "nobody signs in to it");
+    // A file that cannot be read is named by whoever looks for a server in it.
+    fs::write(home.user().join(".claude.json"), "{ \"mcpServers\": { oops").unwrap();
+    for words in [&["mcp", "adopt"][..], &["mcp", "remove", "x"], &["mcp", "approve", "x"]] {
+        let ran = home.run(words);
+        assert!(!ran.status.success() && ran.stderr.contains(".claude.json: "), "{words:?}: {ran:?}");
+    }
 }
 
 #[test]
@@ -92,7 +153,7 @@ fn servers_are_added_where_claude_code_reads_them_and_removed_again() {
     let entry = fake("none");
     let words: Vec<&str> = entry["args"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     let command = [&["--", entry["command"].as_str().unwrap()], &words[..]].concat();
-    for scope in ["user", "local", "project"] {
+    for scope in ["user", "local", "project", "gateway"] {
         home.run(&[&["mcp", "add", "fake", "--scope", scope, "-e", "A=b"], &command[..]].concat()).ok();
         let server = listed(&home, "fake");
         assert_eq!((&server["state"], &server["layer"]), (&json!("connected"), &json!(scope)), "{server}");

@@ -34,6 +34,9 @@ fn one_bad_server_hides_no_other_and_each_says_what_is_wrong() {
     assert_eq!((said("refused").0.as_str(), said("number").0.as_str()), ("failed", "wrong"));
     let tools = home.run(&["mcp", "tools"]);
     assert!(tools.stdout.contains("mcp__good__echo") && tools.stderr.contains("dead: "), "{tools:?}");
+    assert_eq!(home.run(&["mcp", "tools", "dead"]).stdout, "", "nobody knows what it offers");
+    let called = call(&home, "dead", "echo", &json!({}));
+    assert!(called.stderr.contains("hint: see how it is: portcullis mcp list"), "{called:?}");
 }
 
 #[test]
@@ -54,13 +57,22 @@ fn a_call_whose_server_dies_has_an_unknown_outcome_and_is_not_repeated() {
 #[test]
 fn a_server_that_hangs_is_given_up_in_time() {
     let home = Home::new();
+    // What a new server prints where only messages belong is shown when it fails.
+    let banner = json!({"command": "sh", "args": ["-c", "echo Welcome to my server; sleep 30"]});
+    configure(&home, &json!({"banner": banner}));
+    let mut command = home.command(&["mcp", "list", "--json"]);
+    command.env("MCP_TIMEOUT", "1500");
+    let ran = Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE).ok();
+    assert!(ran.stdout.contains("no MCP message, on standard output] Welcome to my server"), "{ran:?}");
     configure(
         &home,
         &json!({"hang": fake("hang"), "wait": {"command": node(), "args": fake("wait")["args"], "timeout": 1000}}),
     );
+    home.fix("PORTCULLIS_TEST_MCP_TELL", 20);
     let mut command = home.command(&["mcp", "list", "--json"]);
     command.env("MCP_TIMEOUT", "1500");
     let ran = Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE);
+    assert!(ran.stderr.contains("connecting: 0 of 2, waiting for hang, wait\n"), "{ran:?}");
     assert!(ran.ok().stdout.contains("connection timed out after 1500ms"));
     let ran = call(&home, "wait", "echo", &json!({}));
     assert!(ran.stderr.contains("unknown outcome") && ran.stderr.contains("within 1 s"), "{ran:?}");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
-use super::gateway::{calls, heard, patient, text};
+use super::gateway::{Client, calls, heard, patient, text};
 use super::{configure, everything, fake};
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
@@ -36,6 +36,18 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
+    /// All that comes on the stream of the call, with the answer as the last.
+    #[track_caller]
+    pub(super) fn all_until_answer(&self) -> Vec<Value> {
+        let mut all: Vec<Value> = vec![];
+        while all.last().is_none_or(|message| message["id"] != self.id) {
+            let is_message = |data: &str| serde_json::from_str::<Value>(data).is_ok();
+            let event = self.events.wait_for(|event| is_message(&event.data));
+            all.push(serde_json::from_str(&event.data).unwrap());
+        }
+        all
+    }
+
     #[track_caller]
     pub(super) fn answer(&self) -> Value {
         let is_it = |message: &Value| message["id"] == self.id && message.get("method").is_none();
@@ -84,7 +96,7 @@ impl HttpClient {
 
     /// Sends a request and returns while it is being answered.
     #[track_caller]
-    fn send(&self, method: &str, params: &Value) -> Waiting {
+    pub(super) fn send(&self, method: &str, params: &Value) -> Waiting {
         self.last.set(self.last.get() + 1);
         let id = self.last.get();
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -176,6 +188,30 @@ fn the_real_cli_over_http_waits_ninety_seconds_for_a_person() {
     gate.answer(&second, &json!({"behavior": "deny", "why": "once is enough"}));
     let said = claude.wait().ok().stdout;
     assert!(said.starts_with("done: Denied: once is enough"), "{said}");
+}
+
+#[test]
+fn servers_that_were_given_to_the_gateway_alone_are_offered_without_any_file_of_a_client() {
+    let home = lively();
+    let gate = home.serve();
+    let of_client = || fs::read_to_string(home.user().join(".claude.json")).ok();
+    let before = of_client();
+    let entry = fake("none");
+    let words: Vec<&str> = entry["args"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let command = [&["--", entry["command"].as_str().unwrap()], &words[..]].concat();
+    home.run(&[&["mcp", "add", "mine", "--scope", "gateway"], &command[..]].concat()).ok();
+    let client = HttpClient::start(&home, &gate, "cursor", "/mcp");
+    assert_eq!(client.tools(), ["mine__echo"]);
+    let called = client.call("mine__echo", &json!({"a": 1}));
+    let ask = gate.only_ask();
+    assert_eq!(ask["tool"], "mcp__mine__echo");
+    gate.allow(&ask);
+    assert_eq!(text(&called.answer()), "echo {\"a\":1}");
+    home.run(&["mcp", "adopt", "mine"]).refused(2, "mine is behind the gateway");
+    assert_eq!(Client::start(&home, &[]).tools(), ["mine__echo"], "a client on standard streams has them as well");
+    fs::remove_file(home.folder().join("mcp.json")).unwrap();
+    until("a server that is gone", || client.tools().is_empty().then_some(()));
+    assert_eq!(of_client(), before, "no file of a client was changed");
 }
 
 #[test]

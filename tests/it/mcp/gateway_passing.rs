@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::gateway::{Client, calls, heard, patient, text};
+use super::gateway_http::HttpClient;
 use super::{configure, everything, fake, node};
 use crate::support::PATIENCE;
 use crate::support::home::Home;
@@ -87,6 +88,39 @@ fn completions_and_logging_pass_and_each_client_hears_its_own() {
         assert_eq!(logged["params"]["data"], format!("of {who}"));
         client.answer(client.call("fake__echo", &json!({"do": "release"})));
         assert_eq!(text(&client.answer(called)), "logged");
+    }
+}
+
+#[test]
+fn what_a_server_says_before_its_result_reaches_the_client_before_it() {
+    let home = patient();
+    let gate = home.serve();
+    configure(&home, &json!({"fake": fake("chatty")}));
+    home.run(&["rules", "add", "allow", "mcp__fake"]).ok();
+    // In this order: what a client on standard streams is started by makes no tokens.
+    let far = HttpClient::start(&home, &gate, "far", "/mcp");
+    let near = Client::start(&home, &[]);
+    let steps: Vec<u64> = (1..=20).collect();
+    for round in 0..10 {
+        let params = json!({"name": "fake__echo", "arguments": {}, "_meta": {"progressToken": round}});
+        let called = near.send("tools/call", &params);
+        let mut said = vec![];
+        while said.last().is_none_or(|message: &Value| message["id"] != called) {
+            said.push(near.message(|_| true));
+        }
+        // Over HTTP what is logged has a stream of its own, as it belongs to no request.
+        for (said, logs) in [(said, true), (far.send("tools/call", &params).all_until_answer(), false)] {
+            let of = |method: &str, key: &str| -> Vec<u64> {
+                let told = said.iter().filter(|message| message["method"] == method);
+                // Between them there may be a sign of life of our own, which is no whole step.
+                told.filter_map(|message| message["params"][key].as_f64())
+                    .filter(|step| *step >= 1.0)
+                    .map(|step| step as u64)
+                    .collect()
+            };
+            assert_eq!(of("notifications/progress", "progress"), steps, "{said:#?}");
+            assert!(!logs || of("notifications/message", "data") == steps, "{said:#?}");
+        }
     }
 }
 

@@ -176,6 +176,33 @@ fn prompts_go_to_a_channel_that_relays_them_and_the_first_verdict_wins() {
 }
 
 #[test]
+fn a_tool_that_a_channel_gains_is_offered_to_the_model() {
+    let home = Home::new();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fakes/mcp-server.js");
+    let entry = json!({"command": peer("PORTCULLIS_TEST_NODE"), "args": [script, "grows"]});
+    fs::write(home.user().join(".claude.json"), json!({"mcpServers": {"webhook": entry}}).to_string()).unwrap();
+    home.run(&["rules", "add", "allow", "mcp__webhook"]).ok();
+    let model = Model::start(vec![
+        Rule::on_text("go").call("mcp__webhook__echo", json!({})).once(),
+        Rule::on_any_result().say("done"),
+    ]);
+    let (gate, run) = start(&home, &model, &["go"]);
+    let first = model.wait_for_turn("go");
+    assert!(first.offers("mcp__webhook__echo") && !first.offers("mcp__webhook__more"), "{:?}", first.tools());
+    model.wait_for(|request| !request.turn.results.is_empty());
+    // The client reads the list anew while the next turn may begin already, and tells the model once.
+    let mut number = 0;
+    until("a turn with the new tool", || {
+        number += 1;
+        let text = format!("again {number}.");
+        gate.send_event(&text);
+        model.wait_for_turn(&text);
+        model.turns().iter().any(|turn| turn.offers("mcp__webhook__more")).then_some(())
+    });
+    ends(&run);
+}
+
+#[test]
 fn a_server_that_is_no_channel_is_named_with_what_to_do() {
     let home = Home::new();
     let everything =

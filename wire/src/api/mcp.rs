@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 #[derive(Debug, Serialize, Deserialize, PartialEq, ToSchema)]
 pub struct McpServerView {
     pub name: String,
-    /// managed, local, project, user, plugin or claude.ai
+    /// managed, local, project, gateway, user, plugin or claude.ai
     pub layer: String,
     pub file: String,
     /// How it is reached: stdio, http, sse, ws …

@@ -31,7 +31,7 @@ use interface::{TaskMessage, Wants};
 use super::calls::CallsUnderWay;
 use super::requests::Control;
 use crate::agents::claude::entries::Entries;
-use crate::agents::claude::hosted::ChannelHost;
+use crate::agents::claude::hosted::{ChannelHost, HostedClient};
 use crate::agents::claude::process::{HeldProcess, Holder};
 use crate::lines::{Line, Lines};
 use crate::mint::uuid;
@@ -129,13 +129,17 @@ pub(crate) async fn drive(
     let (news, prompt_news) = mpsc::unbounded_channel();
     let gatekeeper = Arc::new(Gatekeeper::new(gate.clone(), start.judge.clone(), start.gatekeeper, Some(news)));
     let notices = messages.clone();
-    let note = move |text| drop(notices.try_send(TaskMessage::Notice(text)));
+    let control = Control::new(stdin, gate.clone());
+    let client = HostedClient {
+        note: Box::new(move |text| drop(notices.try_send(TaskMessage::Notice(text)))),
+        say: control.say_of_servers(),
+    };
     let channels = match start.channels {
-        Some(started) => started.host(gate.clone(), Arc::clone(&gatekeeper), start.channels_answer, note),
+        Some(started) => started.host(gate.clone(), Arc::clone(&gatekeeper), start.channels_answer, client),
         None => ChannelHost::default(),
     };
     let mut driver = Driver {
-        control: Control::new(stdin, gate.clone()),
+        control,
         tools: Tools::new(gate.clone(), start.folder, start.judge.clone(), Briefing::new(&start.instructions)),
         inbox: Inbox::new(start.wakes_per_hour),
         gate: gate.clone(),

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use portcullis_core::{AskId, DeliveryWay, EventId, OrderId, OrderOutcome};
 use portcullis_wire::control::{cancel_line, request_line};
 use serde_json::{Map, Value};
@@ -13,6 +14,7 @@ use tokio::process::ChildStdin;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use crate::agents::claude::hosted::SayToClient;
 use crate::locks::locked;
 use crate::session::link::SessionHandle;
 
@@ -117,6 +119,17 @@ impl Control {
                 }
             }
         }
+    }
+
+    /// Brings the client what MCP servers inside our process say by themselves.
+    pub(super) fn say_of_servers(&self) -> SayToClient {
+        let control = self.clone();
+        Box::new(move |server, message| {
+            let fields = [("server_name".to_owned(), server.into()), ("message".to_owned(), message)];
+            let taken = control.request("mcp_message", fields.into_iter().collect(), REQUEST_TIMEOUT);
+            // One that does not know the request says so, and has the tools that it had.
+            async move { drop(taken.await) }.boxed()
+        })
     }
 
     /// The client has answered. Nobody may be waiting any more.

@@ -30,6 +30,7 @@ impl ChannelHost {
             match said {
                 ChannelSaid::Event(params) => shared.event(&server, &params).await,
                 ChannelSaid::Verdict(params) => shared.verdict(&server, &params),
+                ChannelSaid::ToolsChanged => shared.changed.add(&server),
                 ChannelSaid::Gone => {
                     let shared = std::sync::Arc::clone(&shared);
                     tokio::spawn(async move { shared.start_again(&server).await });
@@ -74,8 +75,10 @@ impl HostedState {
         match self.upstreams.connect(server).await {
             Some(UpstreamState::Failed(why)) => (self.note)(format!("the channel {server} is not there: {why}")),
             Some(UpstreamState::NeedsAuth) => (self.note)(format!("the channel {server} wants you to sign in")),
+            // It may be another program by now.
+            Some(UpstreamState::Connected(_)) => self.changed.add(server),
             // None: this session is ending.
-            Some(UpstreamState::Connected(_) | UpstreamState::Pending) | None => {}
+            Some(UpstreamState::Pending) | None => {}
         }
     }
 }

@@ -8,11 +8,13 @@ mod tools;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
+use futures_util::future::BoxFuture;
 use portcullis_core::{AskId, Code};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use self::tools::ToolChanges;
 use crate::session::gatekeeper::Gatekeeper;
 use crate::session::link::SessionHandle;
 use crate::upstream::{FromChannel, UpstreamState, Upstreams};
@@ -44,6 +46,8 @@ pub(crate) struct StartedChannels {
     upstreams: Arc<Upstreams>,
     channels: Vec<HostedChannel>,
     heard: mpsc::Receiver<FromChannel>,
+    /// As much of each description is shown to the model.
+    longest_description: usize,
 }
 
 impl StartedChannels {
@@ -57,6 +61,7 @@ impl StartedChannels {
     pub(crate) async fn start(
         (upstreams, heard): (Upstreams, mpsc::Receiver<FromChannel>),
         names: Vec<String>,
+        longest_description: usize,
     ) -> Result<Self, NoChannel> {
         let states = futures_util::future::join_all(names.iter().map(|name| upstreams.connect(name))).await;
         let of_state = |(name, state): (String, Option<UpstreamState>)| match state {
@@ -69,7 +74,7 @@ impl StartedChannels {
             Some(UpstreamState::Pending) | None => Err(NoChannel::Failed { name, why: "it is gone".to_owned() }),
         };
         match names.into_iter().zip(states).map(of_state).collect() {
-            Ok(channels) => Ok(Self { upstreams: Arc::new(upstreams), channels, heard }),
+            Ok(channels) => Ok(Self { upstreams: Arc::new(upstreams), channels, heard, longest_description }),
             Err(failure) => {
                 upstreams.close().await;
                 Err(failure)
@@ -87,17 +92,17 @@ impl StartedChannels {
         json!({"mcpServers": entries}).to_string()
     }
 
-    /// The session begins. `answers` says whether prompts may be answered through channels at all; `note` is told what a
-    /// person should know.
+    /// The session begins. `answers` says whether prompts may be answered through channels at all.
     pub(in crate::agents::claude) fn host(
         self,
         gate: SessionHandle,
         gatekeeper: Arc<Gatekeeper>,
         answers: bool,
-        note: impl Fn(String) + Send + Sync + 'static,
+        client: HostedClient,
     ) -> ChannelHost {
-        let Self { upstreams, mut channels, heard } = self;
+        let Self { upstreams, mut channels, heard, longest_description } = self;
         channels.iter_mut().for_each(|channel| channel.relays_prompts &= answers);
+        let HostedClient { note, say } = client;
         let shared = HostedState {
             upstreams,
             channels,
@@ -105,13 +110,25 @@ impl StartedChannels {
             gatekeeper,
             open: Mutex::default(),
             calls: Mutex::default(),
-            note: Box::new(note),
+            changed: ToolChanges::told_by(say),
+            longest_description,
+            note,
         };
         let host = ChannelHost(Some(Arc::new(shared)));
         tokio::spawn(host.clone().hear(heard));
         host
     }
 }
+
+/// The client of the session, as far as channel servers have to do with it.
+pub(in crate::agents::claude) struct HostedClient {
+    /// Tells the people at the session what they should know.
+    pub(in crate::agents::claude) note: Box<dyn Fn(String) + Send + Sync>,
+    pub(in crate::agents::claude) say: SayToClient,
+}
+
+/// Sends the client a message of the server of this name, and waits until it has taken it.
+pub(in crate::agents::claude) type SayToClient = Box<dyn Fn(String, Value) -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// The channel servers of one session; often none. Cheap to clone.
 #[derive(Clone, Default)]
@@ -126,6 +143,8 @@ struct HostedState {
     open: Mutex<HashMap<Code, AskId>>,
     /// Calls of the client to servers, by server and the client's id. The client may take them back.
     calls: Mutex<HashMap<(String, String), CancellationToken>>,
+    changed: ToolChanges,
+    longest_description: usize,
     note: Box<dyn Fn(String) + Send + Sync>,
 }
 

@@ -1,16 +1,52 @@
 //! The tools of channel servers, as a server inside our own process: the client starts no copy of them.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+
 use portcullis_wire::channel::TOOL_USE_ID;
 use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{ChannelHost, HostedState};
+use super::{ChannelHost, HostedState, SayToClient};
 use crate::locks::locked;
 use crate::upstream::shape::described;
 use crate::upstream::{CallFailure, ListKind, PassedRequest, UpstreamState};
 
 const NO_SUCH_METHOD: i32 = -32601;
 const INTERNAL: i32 = -32603;
+
+/// Servers that have other tools now, of which the client was not told yet.
+pub(super) struct ToolChanges {
+    /// Filled by servers, emptied by the task that tells the client.
+    servers: Arc<Mutex<BTreeSet<String>>>,
+    /// Wakes that task; once is enough.
+    wake: mpsc::Sender<()>,
+}
+
+impl ToolChanges {
+    /// Tells the client of one change after another, and waits until it has taken each: a server that changes its tools all
+    /// the time fills no queue.
+    pub(super) fn told_by(say: SayToClient) -> Self {
+        let (wake, mut wakes) = mpsc::channel(1);
+        let servers = Arc::<Mutex<BTreeSet<String>>>::default();
+        let changed = Arc::clone(&servers);
+        tokio::spawn(async move {
+            while wakes.recv().await.is_some() {
+                let servers = std::mem::take(&mut *locked(&changed));
+                for server in servers {
+                    say(server, json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})).await;
+                }
+            }
+        });
+        Self { servers, wake }
+    }
+
+    pub(super) fn add(&self, server: &str) {
+        locked(&self.servers).insert(server.to_owned());
+        self.wake.try_send(()).ok();
+    }
+}
 
 impl ChannelHost {
     /// The answer of a server to one message of the client; none where there is no such server here.
@@ -48,11 +84,11 @@ impl HostedState {
         let version = parameters.get("protocolVersion").cloned().unwrap_or_else(|| "2025-06-18".into());
         let mut said = json!({
             "protocolVersion": version,
-            "capabilities": if about.tools { json!({"tools": {}}) } else { json!({}) },
+            "capabilities": if about.tools { json!({"tools": {"listChanged": true}}) } else { json!({}) },
             "serverInfo": {"name": server, "version": about.version.unwrap_or_default()},
         });
         if let Some(instructions) = about.instructions {
-            said["instructions"] = described(&instructions).into();
+            said["instructions"] = described(&instructions, self.longest_description).into();
         }
         said
     }
@@ -61,7 +97,7 @@ impl HostedState {
         let listed = self.upstreams.list(server, ListKind::Tools).await.map_err(|failure| as_error(server, failure))?;
         let tools = listed.iter().cloned().map(|mut tool| {
             if let Some(description) = tool.get("description").and_then(Value::as_str) {
-                tool["description"] = described(description).into();
+                tool["description"] = described(description, self.longest_description).into();
             }
             tool
         });

@@ -59,6 +59,7 @@ const STEPS = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]];
 /** How long ago: `3 minutes ago`; within the last minute, `now`. */
 export function agoInWords(milliseconds, language) {
   const passed = Math.max(0, Date.now() - milliseconds);
+  if (passed < 60_000 && language.startsWith("zh")) return "刚刚";
   const [unit, length] = STEPS.find(([, length]) => passed >= length) ?? ["second", Infinity];
   return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(-Math.floor(passed / length) || 0, unit);
 }
@@ -68,6 +69,12 @@ export const ago = (milliseconds, language) => {
   const date = new Date(milliseconds);
   return h("time", { datetime: date.toISOString(), title: date.toLocaleString(language) }, agoInWords(milliseconds, language));
 };
+
+/** A sentence in which the gate has put something between backticks. Where there are more of them, they are part of it. */
+export function marked(text) {
+  const [, before, code, after] = /^([^`]*)`([^`]+)`([^`]*)$/s.exec(text) ?? [];
+  return code === undefined ? text : [before, h("code", null, code), after];
+}
 
 /** Characters that could hide or reorder what someone decides about are shown by their number. */
 export function shown(text) {

@@ -55,7 +55,7 @@ const DRAWN = {
     return { drawn: [path(input.notebook_path), adds && lines(diff("", text(input.new_source)))], fields: ["notebook_path", ...(adds ? ["new_source"] : [])] };
   },
   Read: (input) => ({ drawn: path(input.file_path), fields: ["file_path"] }),
-  WebFetch: (input) => ({ drawn: [path(input.url), input.prompt && h("p", { class: "plain given" }, shown(text(input.prompt)))], fields: ["url", "prompt"] }),
+  WebFetch: (input) => ({ drawn: path(input.url), fields: ["url"] }),
 };
 
 const text = (value) => (typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value, null, 2));

@@ -28,13 +28,23 @@ function drawn(value) {
   return text.includes("\n") ? h("pre", { class: "code", tabindex: "0" }, text) : h("span", { class: "value" }, text || "\u2205");
 }
 
+/** The argument with this name is no JSON. */
+export class BadField extends Error {}
+
 /** Fields in which each argument can be changed. `read()` gives the input that they make, or throws where one is no JSON. */
 export function argumentForm(input, oninput) {
   const fields = Object.entries(input).map(([name, value]) => {
     const text = written(value);
     const control = h("textarea", { rows: String(Math.min(8, text.split("\n").length)), class: "code", spellcheck: "false", autocapitalize: "off", value: text, oninput });
     const label = h("label", { class: "field" }, h("span", null, shown(name)), control);
-    return { name, label, read: () => (typeof value === "string" ? control.value : parse(control.value)) };
+    const read = () => {
+      try {
+        return typeof value === "string" ? control.value : parse(control.value);
+      } catch {
+        throw new BadField(name);
+      }
+    };
+    return { name, label, read };
   });
   const element = h("div", { class: "form" }, fields.map(({ label }) => label));
   return { element, read: () => Object.fromEntries(fields.map(({ name, read }) => [name, read()])) };

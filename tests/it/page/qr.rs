@@ -31,7 +31,7 @@ fn the_code_that_a_small_terminal_shows_is_the_link_in_light_and_dark_colours() 
             read = decoded(&shown(), theme);
             read.is_some()
         });
-        let whole = tmux.run(&["capture-pane", "-p", "-S", "-"]);
+        let whole = tmux.run(&["capture-pane", "-p", "-J", "-S", "-"]);
         let link = whole.lines().map(str::trim).find(|line| line.starts_with(PUBLIC_URL)).unwrap();
         assert_eq!(read.as_deref(), Some(link), "{theme:?}");
     }

@@ -49,7 +49,7 @@ impl Page {
         }
         let stop = stop_on_signals()?;
         let redirect = opener.map(|program| RedirectFile::open(&paths()?.state_dir, &url, program)).transpose()?;
-        let opened = OpenedPage { gate, fresh, _redirect: redirect };
+        let opened = OpenedPage { gate, fresh, _redirect: redirect.flatten() };
         let linked = tokio::select! {
             linked = opened.linked() => linked?,
             () = stop.cancelled() => None,
@@ -95,7 +95,7 @@ impl OpenedPage {
         }
         let fresh = device::new_link(&gate, EVERYTHING).await?;
         let redirect = RedirectFile::open(&paths.state_dir, &url(address, &fresh), program)?;
-        Ok(Some(Self { gate, fresh, _redirect: Some(redirect) }))
+        Ok(redirect.map(|redirect| Self { gate, fresh, _redirect: Some(redirect) }))
     }
 
     /// The name of the device that was linked by it, if one was in time.

@@ -7,6 +7,7 @@ use crate::run::api::serve;
 use crate::support::browser::{Browser, DESKTOP};
 use crate::support::claude::Claude;
 use crate::support::home::Home;
+use crate::support::http::Request;
 use crate::support::standin::StandIn;
 use crate::support::until;
 use serde_json::json;
@@ -158,10 +159,17 @@ fn a_gate_that_is_away_when_a_session_is_started_is_said_once_and_the_list_comes
 #[test]
 fn where_no_session_can_be_started_that_is_said_before_anything_is_written() {
     let home = Home::new();
-    home.write_config("[start]\nfolders = []\n");
-    let gate = home.serve();
+    // A gate that a session started has no folder of its own.
+    let _session = StandIn::start(&home, &[]);
+    home.wait_for_gate();
+    let rights = json!({"rights": ["start"]});
+    let link = Request::post("/api/v1/devices/links").token(home.token()).json(&rights).send(&home.listening());
+    let secret = link.expect(200).json()["secret"].as_str().unwrap().to_owned();
+    let status = home.status();
+    let address = status["listen"].as_str().unwrap().trim_start_matches("http://");
     let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &["start"], DESKTOP);
+    let page = browser.open("a", &format!("http://{address}/#link={secret}"), DESKTOP);
+    page.click("[data-action=link]");
     page.click("a.primary");
     page.see_text(".empty", "No folder is configured");
     page.see_text(".empty", "folders = [\"~/code\"]");

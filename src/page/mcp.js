@@ -1,7 +1,7 @@
 // A call of an MCP tool: its server, its tool, and its arguments as a form, to read and to change.
 
 import { parse } from "./api.js";
-import { h, shown } from "./dom.js";
+import { exactly, h, shown } from "./dom.js";
 import { t } from "./words.js";
 
 /** The server and the tool that a name such as `mcp__db__query` stands for; nothing for other tools. */
@@ -23,7 +23,7 @@ const written = (value) => (typeof value === "string" ? value : JSON.stringify(v
 
 /** A text as it is; what is no text as JSON, so that nobody takes `"5"` for `5`. */
 function drawn(value) {
-  const text = shown(written(value));
+  const text = exactly(written(value));
   if (typeof value !== "string") return h("pre", { class: "code", tabindex: "0" }, text);
   return text.includes("\n") ? h("pre", { class: "code", tabindex: "0" }, text) : h("span", { class: "value" }, text || "\u2205");
 }

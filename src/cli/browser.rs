@@ -25,7 +25,8 @@ pub(super) fn opener() -> Option<&'static str> {
 pub(super) struct RedirectFile(PathBuf);
 
 impl RedirectFile {
-    pub(super) fn open(folder: &Path, url: &str, program: &str) -> anyhow::Result<Self> {
+    /// None where the program does not start.
+    pub(super) fn open(folder: &Path, url: &str, program: &str) -> anyhow::Result<Option<Self>> {
         forget_older(folder);
         let redirect = Self(folder.join(format!("{FILE_START}{}{FILE_END}", std::process::id())));
         let url = url.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;");
@@ -41,9 +42,10 @@ impl RedirectFile {
         let mut command = std::process::Command::new(program);
         command.arg(&redirect.0).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         if let Err(error) = command.spawn() {
-            tracing::warn!("{program} does not start ({error}): open the link yourself");
+            tracing::warn!("{program} does not start ({error}), so that no browser is opened");
+            return Ok(None);
         }
-        Ok(redirect)
+        Ok(Some(redirect))
     }
 }
 

@@ -42,8 +42,8 @@ impl Channel {
         let stop = stop_on_signals()?;
         let folder = working_folder()?;
         let mut about = self.about(&folder)?;
-        if about.pid.is_some_and(processes::is_driven) {
-            // The driver is its channel.
+        if about.pid.is_some_and(|pid| processes::is_driven(pid) || processes::uses_servers(pid)) {
+            // The driver is its channel; and who looks at the servers of a folder is no session.
             channel::run_idle(stop).await?;
             return Ok(ExitCode::SUCCESS);
         }

@@ -6,13 +6,12 @@ use std::time::Duration;
 
 use clap::Subcommand;
 use portcullis_wire::api::{DeviceView, LinkView, NewLink, ago};
-use qrcode::QrCode;
-use qrcode::render::unicode::Dense1x2;
 
 use super::client::{Client, segment};
 use super::inside::{InsideAnAgent, refused};
+use super::layout::Layout;
 use super::table::{Cell, Table};
-use super::{log_at, say};
+use super::{log_at, qr, say};
 use crate::failure::Failure;
 use crate::hub::now;
 
@@ -85,7 +84,7 @@ impl Devices {
     }
 }
 
-async fn all(gate: &Client) -> anyhow::Result<Vec<DeviceView>> {
+pub(super) async fn all(gate: &Client) -> anyhow::Result<Vec<DeviceView>> {
     gate.get("/api/v1/devices").await
 }
 
@@ -130,10 +129,9 @@ async fn show_link(gate: &Client, may: LinkFor) -> anyhow::Result<()> {
         return Err(Failure::new("no other device can reach this gate: public_url is not set", hint).into());
     };
     let url = format!("{base}/#link={}", fresh.link.secret);
-    if let Ok(code) = QrCode::new(url.as_bytes()) {
-        say(&format!("{}\n", code.render::<Dense1x2>().quiet_zone(true).build()));
-    }
+    // The code comes last: on a small terminal all of it is in sight.
     say(&format!("Open this on the device within two minutes; it works once:\n  {url}\n"));
+    say(&qr::code(&url, Layout::of_stdout()));
     let linked = tokio::select! {
         linked = linked(gate, &fresh) => linked?,
         _ = tokio::signal::ctrl_c() => None,

@@ -3,9 +3,10 @@
 use std::io::{IsTerminal as _, Write as _};
 
 use super::client::Client;
-use super::{environment, paths};
+use super::{environment, lock, paths};
 use crate::failure::Failure;
 use crate::gate::inside::agent_of;
+use crate::processes;
 
 /// What becomes of a command inside an agent. Every command chooses one.
 pub(super) enum InsideAnAgent {
@@ -37,7 +38,12 @@ pub(super) async fn admit(class: InsideAnAgent) -> anyhow::Result<()> {
         }
         InsideAnAgent::RefusedHere(what) => (what, "run it in a terminal that you opened yourself"),
     };
-    match agent_of(&paths()?, std::process::id()).await {
+    let paths = paths()?;
+    // Whoever started the gate, it acts for the person who asked it to, and has looked whether they may.
+    if lock::holder(&paths.lock_file).is_some_and(|gate| processes::is_started_by_gate(gate.pid)) {
+        return Ok(());
+    }
+    match agent_of(&paths, std::process::id()).await {
         Some(agent) => {
             put_on_record(&what).await;
             Err(Failure::denied(format!("refused to {what}: this runs inside {agent}"), hint).into())

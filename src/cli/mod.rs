@@ -27,6 +27,7 @@ mod mistakes;
 mod page;
 mod people;
 mod plugin;
+mod qr;
 mod rules;
 mod run;
 mod say;

@@ -1,20 +1,23 @@
 //! `portcullis up`: the gate, for people.
 
+use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
 use portcullis_wire::api::Status;
 
 use super::broken::broken_files;
+use super::browser::opener;
 use super::client::Client;
 use super::gate::lifetime::until_stopped;
 use super::gate::{self, GateOptions, Started};
-use super::{configuration, lock, log_at, note, paths, reach, say, shell, watch};
+use super::{configuration, lock, log_at, note, page, paths, reach, say, shell, watch};
 use crate::config::Paths;
 use crate::failure::Failure;
 
 /// Start the gate and show how to use it
 ///
-/// Runs in the foreground until Ctrl-C; with --detach it runs in the background until `portcullis stop`.
+/// Runs in the foreground until Ctrl-C; with --detach it runs in the background until `portcullis stop`. In the foreground
+/// it opens the page in a browser for as long as no device is linked; over ssh and without a display it does not.
 #[derive(clap::Args)]
 #[command(after_help = "`portcullis help settings` shows the settings and their values.")]
 pub(super) struct Up {
@@ -29,6 +32,9 @@ pub(super) struct Up {
     /// Where to listen: 127.0.0.1:PORT, or `off` for the Unix socket only
     #[arg(long, value_name = "ADDRESS")]
     listen: Option<String>,
+    /// Open no browser
+    #[arg(long)]
+    no_open: bool,
 }
 
 impl Up {
@@ -49,7 +55,7 @@ impl Up {
                 return Err(already_running(pid).into());
             }
             let status = Client::new(&paths).status().await?;
-            say(&banner(&status, "`portcullis stop` stops it."));
+            say(&banner(&status, "`portcullis stop` stops it.", PAGE));
             say_broken(&paths);
             return Ok(ExitCode::SUCCESS);
         }
@@ -62,12 +68,36 @@ impl Up {
         if let Some(holder) = before {
             say(&format!("Took the place of the gate that a session had started (pid {}).\n", holder.pid));
         }
-        say(&banner(&gate.status, "Ctrl-C stops it."));
+        let first = if self.no_open { None } else { open_first(&paths, &gate.status).await };
+        let page = if first.is_some() { FIRST_PAGE } else { PAGE };
+        say(&banner(&gate.status, "Ctrl-C stops it.", page));
         say_broken(&paths);
+        // The file that the browser was opened on is there until it was used, or the gate is stopped.
+        let first = first.map(|opened| tokio::spawn(opened.linked()));
         let shown = tokio::spawn(watch::print_own(paths));
         until_stopped(gate).await?;
         shown.abort();
+        if let Some(first) = first {
+            first.abort();
+            drop(first.await);
+        }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+const PAGE: &str = "`portcullis page` opens it in a browser, `portcullis device link` on a phone";
+const FIRST_PAGE: &str = "comes up in your browser: press Link this device there; later, `portcullis page`";
+
+/// As long as no device is linked the page comes up by itself. Later it is open somewhere, or wanted elsewhere.
+async fn open_first(paths: &Paths, status: &Status) -> Option<page::OpenedPage> {
+    let program = opener().filter(|_| std::io::stdout().is_terminal())?;
+    let gate = Client::new(paths);
+    match page::OpenedPage::first(gate, paths, status, program).await {
+        Ok(opened) => opened,
+        Err(error) => {
+            tracing::debug!("the page was not opened: {error:#}");
+            None
+        }
     }
 }
 
@@ -84,7 +114,7 @@ fn already_running(pid: u32) -> Failure {
     )
 }
 
-fn banner(status: &Status, ending: &str) -> String {
+fn banner(status: &Status, ending: &str, page: &str) -> String {
     let mut text = format!("Portcullis {} is up. {ending}\n\n", status.version);
     let row = |text: &mut String, name: &str, value: &str| text.push_str(&format!("  {name:<9} {value}\n"));
     match &status.listen {
@@ -96,7 +126,7 @@ fn banner(status: &Status, ending: &str) -> String {
         row(&mut text, "public", &format!("{url}, by your proxy or tunnel to {end}"));
     }
     if status.listen.is_some() {
-        row(&mut text, "page", "`portcullis page` opens it in a browser, `portcullis device link` on a phone");
+        row(&mut text, "page", page);
     }
     row(&mut text, "socket", &status.socket);
     row(&mut text, "journal", &status.journal);

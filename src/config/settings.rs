@@ -178,7 +178,7 @@ pub(super) static SETTINGS: &[Setting] = &[
     Setting {
         key: "limits.connections",
         written: WrittenIn::File,
-        meaning: "how many connections may be open at once, at each listener",
+        meaning: "how many connections may be open at once, at each listener; fewer where the system lets the gate open fewer files, a quarter each for the socket and the public listener",
         accepts: Accepts::Whole { unit: "connections", range: 16..=MANY },
     },
     Setting {

@@ -17,7 +17,7 @@ use super::folders::start_folders;
 use super::hooks;
 use super::lock::{self, About, Lock};
 use super::notify;
-use super::ports::{bind, bind_socket, raise_file_limit};
+use super::ports::{bind, bind_socket, connection_limits, raise_file_limit};
 use super::reach;
 use super::sessions;
 use crate::config::{self, Approvals, Config, Durability, Paths, TokenHash, generate_token, kept_secret, owner_token};
@@ -101,7 +101,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         auto_started: options.started == Started::ForSession,
     })?;
     let token = owner_token(&paths, config.token.clone())?;
-    raise_file_limit();
+    let files = raise_file_limit();
     let (tcp, listen_problem) = bind(config.listen, options.started)?;
     let public = match config.public_url.origin() {
         None => None,
@@ -175,7 +175,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
     let parts = Parts {
         hub: hub.clone(),
         credentials,
-        limits: door_limits(config),
+        limits: door_limits(config, files),
         status: status.clone(),
         notify,
         stop: stop.clone(),
@@ -280,13 +280,14 @@ fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
     Starter::new(&folders, config.allow_bypass, config.start.ask_time, Box::new(spawn))
 }
 
-fn door_limits(config: &Config) -> http::HttpLimits {
+/// `files`: how many may be open.
+fn door_limits(config: &Config, files: Option<usize>) -> http::HttpLimits {
     let limits = &config.limits;
     http::HttpLimits {
         body: limits.body,
         header_time: fixed::wait("HEADER", config::HEADER_TIME),
         idle_time: fixed::wait("IDLE", limits.idle_time),
-        connections: limits.connections,
+        connections: connection_limits(limits.connections, files, config.public_url.origin().is_some()),
         listeners: limits.sse_listeners,
     }
 }

@@ -9,6 +9,7 @@ use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
 use super::Started;
 use crate::config::Listen;
+use crate::doors::http::ConnectionLimits;
 use crate::failure::Failure;
 use crate::processes;
 
@@ -62,12 +63,44 @@ pub(crate) fn bind_socket(path: &Path) -> anyhow::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Thousands of listeners need as many open files; the usual limit is 1024.
-pub(super) fn raise_file_limit() {
+/// Files that are no connections: the journal, what the gate starts, and what it reads.
+const OTHER_FILES: usize = 128;
+
+/// How many connections each listener takes: as many as are configured, and no more than the system lets us open. Where
+/// that is less, the public listener and the socket have a quarter each, and the port of this machine has the rest.
+pub(super) fn connection_limits(wanted: usize, files: Option<usize>, is_public: bool) -> ConnectionLimits {
+    let room = files.map_or(usize::MAX, |files| files.saturating_sub(OTHER_FILES));
+    let quarter = wanted.min(room / 4);
+    let public = if is_public { quarter } else { 0 };
+    ConnectionLimits { port: wanted.min(room - quarter - public), public, socket: quarter }
+}
+
+/// Thousands of listeners need as many open files; the usual limit is 1024. As many as may be open; none where there is no
+/// limit.
+pub(super) fn raise_file_limit() -> Option<usize> {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
     if let Err(error) = setrlimit(Resource::Nofile, limit) {
         tracing::debug!(%error, "the limit of open files stays as it is");
+    }
+    getrlimit(Resource::Nofile).current.and_then(|files| usize::try_from(files).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_leave_room_for_the_other_listeners_and_for_files() {
+        for (files, is_public) in [(1024, true), (1024, false), (4096, true), (20_000, true), (1_048_576, true)] {
+            let limits = connection_limits(12_000, Some(files), is_public);
+            let ConnectionLimits { port, public, socket } = limits;
+            assert!(port + public + socket + OTHER_FILES <= files, "{files}: {limits:?}");
+            assert!(port >= 100 && socket >= 100 && (public >= 100) == is_public, "{files}: {limits:?}");
+        }
+        let unlimited = ConnectionLimits { port: 12_000, public: 12_000, socket: 12_000 };
+        assert_eq!(connection_limits(12_000, None, true), unlimited);
+        assert_eq!(connection_limits(16, Some(4096), true), ConnectionLimits { port: 16, public: 16, socket: 16 });
     }
 }

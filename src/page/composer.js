@@ -12,6 +12,9 @@ const MOST_BYTES = 20 << 20;
 /** What was typed and not sent, by session: it is there again when someone comes back. */
 const drafts = new Map();
 
+/** After so many milliseconds it is said that a message is still on its way. */
+const SLOW = 1500;
+
 /** With a keyboard Enter sends; on a phone it begins a line, and the button sends. */
 const entersBySend = () => matchMedia("(hover: hover) and (pointer: fine)").matches;
 
@@ -44,6 +47,7 @@ export function composer(id, sent, orders) {
     put("", []);
     sending.disabled = true;
     notice.textContent = going.length ? t("uploading") : "";
+    const isSlow = setTimeout(() => (notice.textContent = t("sendingNow", { text: shown(message.slice(0, 80)) })), SLOW);
     try {
       const ids = [];
       for (const file of going) ids.push((await upload(file)).id);
@@ -58,6 +62,7 @@ export function composer(id, sent, orders) {
       put([message, text.value].filter(Boolean).join("\n"), [...going, ...files]);
       notice.textContent = why(error);
     }
+    clearTimeout(isSlow);
     sending.disabled = false;
     text.focus();
   };

@@ -33,16 +33,18 @@ export function devicesView(redraw) {
     }
     load();
   };
-  const item = (device) => h("li", { class: "card" },
-    h("strong", null, shown(device.name)), device.id === state.me?.device && ` (${t("thisDevice")})`,
+  const item = (device) => h("li", { class: "card listed" }, h("div", null,
+    h("strong", null, shown(device.name)), device.id === state.me?.device && t("inBrackets", { what: t("thisDevice") }),
     h("p", { class: "small" }, `${t("rights")} ${device.rights.map((right) => t(`right_${right}`)).join(t("comma"))} · ${t("linkedSince")} `, moment(device.since, locale()), " · ",
-      device.last_used ? [`${t("lastUsed")} `, moment(device.last_used, locale())] : t("neverUsed")),
+      device.last_used ? [`${t("lastUsed")} `, moment(device.last_used, locale())] : t("neverUsed"))),
     button("revoke", "quiet", () => revoke(device)));
   const language = h("select", { "aria-label": t("language"), onchange: () => (setLanguage(language.value), redraw()) },
     [["en", "English"], ["zh-CN", "中文"]].map(([value, name]) => h("option", { value, selected: value === currentLanguage() }, name)));
   const forget = async () => {
     if (!confirm(t("reallyForget"))) return;
     if (isPushed) await call("DELETE", "/api/v1/push").catch(() => {});
+    // Who administers also takes it off the list.
+    if (may("admin") && state.me?.device) await call("DELETE", `/api/v1/devices/${state.me.device}`).catch(() => {});
     key.forget();
     await keepKey();
     location.reload();
@@ -75,5 +77,5 @@ export function devicesView(redraw) {
     keep(list, devices.map((device) => [device.id, `${currentLanguage()} ${device.last_used}`, () => item(device)]));
   }
   load();
-  return { element, draw, leave: () => link?.leave() };
+  return { element, draw, refresh: load, leave: () => link?.leave() };
 }

@@ -59,6 +59,7 @@ const STEPS = [["day", 86_400_000], ["hour", 3_600_000], ["minute", 60_000]];
 /** How long ago: `3 minutes ago`; within the last minute, `now`. */
 export function agoInWords(milliseconds, language) {
   const passed = Math.max(0, Date.now() - milliseconds);
+  if (passed < 60_000 && language.startsWith("zh")) return "刚刚";
   const [unit, length] = STEPS.find(([, length]) => passed >= length) ?? ["second", Infinity];
   return new Intl.RelativeTimeFormat(language, { numeric: "auto" }).format(-Math.floor(passed / length) || 0, unit);
 }
@@ -69,10 +70,21 @@ export const ago = (milliseconds, language) => {
   return h("time", { datetime: date.toISOString(), title: date.toLocaleString(language) }, agoInWords(milliseconds, language));
 };
 
+/** A sentence in which the gate has put something between backticks. Where there are more of them, they are part of it. */
+export function marked(text) {
+  const [, before, code, after] = /^([^`]*)`([^`]+)`([^`]*)$/s.exec(text) ?? [];
+  return code === undefined ? text : [before, h("code", null, code), after];
+}
+
 /** Characters that could hide or reorder what someone decides about are shown by their number. */
 export function shown(text) {
   return String(text).replace(
     /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu,
-    (character) => `\u27e8U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`,
+    number,
   );
 }
+
+const number = (character) => `\u27e8U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
+
+/** The same for what someone decides about: a blank that is another than the usual one makes it another file or argument. */
+export const exactly = (text) => shown(text).replace(/[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]|\u{1d159}/gu, number);

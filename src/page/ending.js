@@ -31,8 +31,10 @@ export function followEnd(element, { toNewest, scrolled }) {
   const jump = h("button", { type: "button", class: "jump", hidden: true, "data-action": "jump", onclick: () => toEnd() });
 
   const draw = () => {
-    if (follows) seen = newest;
-    jump.hidden = follows;
+    // Below the last message stands nothing but a prompt: whoever reads that has seen the message, and is where it is.
+    const isPast = showsNewest && element.getBoundingClientRect().bottom <= sight().to;
+    if (follows || isPast) seen = newest;
+    jump.hidden = follows || isPast;
     jump.textContent = `↓ ${t(newest === seen ? "toNewest" : "newBelow")}`;
   };
   const look = () => {

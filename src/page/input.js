@@ -1,13 +1,13 @@
 // What a tool would do, drawn from its input: the command, the diff, the address; else every field by name.
 
 import { diff } from "./diff.js";
-import { h, shown } from "./dom.js";
+import { exactly, h, shown } from "./dom.js";
 import { drawMcp, mcpTool } from "./mcp.js";
 import { t } from "./words.js";
 
 export function drawInput(ask) {
   const input = ask.input;
-  if (!input || typeof input !== "object") return code(ask.preview);
+  if (!input || typeof input !== "object") return code(ask.preview, exactly);
   const whole = JSON.stringify(input, null, 2);
   try {
     const known = Object.hasOwn(DRAWN, ask.tool) ? DRAWN[ask.tool](input) : undefined;
@@ -16,9 +16,9 @@ export function drawInput(ask) {
     if (called && !Array.isArray(input)) return [drawMcp(called, input), rest(input)];
   } catch {
     // It is not as this tool's input is: it is shown as it is.
-    return code(whole);
+    return code(whole, exactly);
   }
-  return ask.preview ? [code(ask.preview), rest(input)] : code(whole);
+  return ask.preview ? [code(ask.preview, exactly), rest(input)] : code(whole, exactly);
 }
 
 /** An input in short: its command, or all of it. */
@@ -31,7 +31,7 @@ const SAID = ["description"];
 function others(input, fields) {
   const left = Object.entries(input).filter(([name, value]) => ![...fields, ...SAID].includes(name) && value !== false && value !== null);
   if (left.length > MOST_PARTS) return code(Object.fromEntries(left));
-  return left.length > 0 && h("dl", { class: "facts others given" }, left.map(([name, value]) => [h("dt", null, shown(name)), h("dd", null, shown(text(value)))]));
+  return left.length > 0 && h("dl", { class: "facts others given" }, left.map(([name, value]) => [h("dt", null, exactly(name)), h("dd", null, exactly(text(value)))]));
 }
 
 /** Edits of one call, and fields, that are drawn one by one; more are shown as one text. */
@@ -43,7 +43,7 @@ const edited = (edit) => lines(diff(text(edit.old_string), text(edit.new_string)
 
 /** What each tool would do, and the fields of its input by which that is drawn. */
 const DRAWN = {
-  Bash: (input) => ({ drawn: code(input.command), fields: ["command"] }),
+  Bash: (input) => ({ drawn: code(input.command, exactly), fields: ["command"] }),
   Edit: (input) => ({ drawn: [path(input.file_path), edited(input)], fields: ["file_path", "old_string", "new_string"] }),
   MultiEdit: (input) => ({
     drawn: [path(input.file_path), input.edits.length > MOST_PARTS ? code(input.edits) : input.edits.map((edit) => [edited(edit), others(edit, ["old_string", "new_string"])])],
@@ -55,18 +55,18 @@ const DRAWN = {
     return { drawn: [path(input.notebook_path), adds && lines(diff("", text(input.new_source)))], fields: ["notebook_path", ...(adds ? ["new_source"] : [])] };
   },
   Read: (input) => ({ drawn: path(input.file_path), fields: ["file_path"] }),
-  WebFetch: (input) => ({ drawn: [path(input.url), input.prompt && h("p", { class: "plain given" }, shown(text(input.prompt)))], fields: ["url", "prompt"] }),
+  WebFetch: (input) => ({ drawn: path(input.url), fields: ["url"] }),
 };
 
 const text = (value) => (typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value, null, 2));
-const path = (value) => h("p", { class: "path plain given" }, shown(text(value)));
+const path = (value) => h("p", { class: "path plain given" }, exactly(text(value)));
 
 /** `data-left` says how many lines are not drawn. */
 const box = (kind, drawn, left) => h("pre", { class: kind, tabindex: "0", "data-left": left > 0 && String(left) }, drawn);
 
-export function code(value) {
+export function code(value, spell = shown) {
   const whole = text(value).split("\n");
-  return box("code", shown(whole.slice(0, MOST_LINES).join("\n")), whole.length - MOST_LINES);
+  return box("code", spell(whole.slice(0, MOST_LINES).join("\n")), whole.length - MOST_LINES);
 }
 
 function lines(changes) {
@@ -77,5 +77,5 @@ function lines(changes) {
 
 /** Nothing of the input is kept from whoever decides. */
 export function rest(input) {
-  return h("details", null, h("summary", null, t("wholeInput")), code(JSON.stringify(input, null, 2)));
+  return h("details", null, h("summary", null, t("wholeInput")), code(JSON.stringify(input, null, 2), exactly));
 }

@@ -17,8 +17,8 @@ export function ledToIt(ask) {
   setTimeout(filled, LED_WITHIN);
   const look = async (left) => {
     const [{ entries }, events] = await Promise.all([
-      call("GET", `/api/v1/sessions/${ask.session}/history?limit=50`).catch(() => ({ entries: [] })),
-      call("GET", `/api/v1/events?session=${ask.session}&limit=50`).catch(() => []),
+      shared(`/api/v1/sessions/${ask.session}/history?limit=50`).catch(() => ({ entries: [] })),
+      shared(`/api/v1/events?session=${ask.session}&limit=50`).catch(() => []),
     ]);
     const line = (name, text) => text && h("p", { class: "small" }, h("span", null, t("of", { name })), h("q", null, plainWords(shown(text)).slice(0, 500)));
     const asked = entries.findIndex((entry) => entry.call && entry.call.call === ask.tool_use_id);
@@ -42,6 +42,18 @@ export function ledToIt(ask) {
   };
   look(2).then(filled, filled);
   return place;
+}
+
+/** By path: what was asked for within the last moment. An agent may have many prompts open, and all begin with the same. */
+const recent = new Map();
+const RECENT_FOR = 300;
+
+function shared(path) {
+  if (!recent.has(path)) {
+    recent.set(path, call("GET", path));
+    setTimeout(() => recent.delete(path), RECENT_FOR);
+  }
+  return recent.get(path);
 }
 
 /** Markdown on one line: its fences would be read as part of what was said. */

@@ -27,7 +27,10 @@ export function linkView(secret, linked, reason) {
     }
   };
   // A page that is only fetched ahead does nothing: someone has to press.
-  const form = secret && [h("label", { class: "field" }, t("called"), name), row(button("link", "primary", link))];
+  const form = secret && h("div", null, h("label", { class: "field" }, t("called"), name), row(button("link", "primary", link)));
+  // Whoever opens a second link in a browser whose key counts need not make another device of it.
+  const offerToStay = () => form.append(h("p", { class: "hint" }, t("hasKey")), row(button("keepDevice", "quiet", linked)));
+  if (secret && key.get()) call("GET", "/api/v1/me").then(offerToStay, () => {});
   return h("main", { class: "form center" }, h("h1", null, "Portcullis"), (secret || !reason) && h("p", null, secret ? t("linkWhat", { host: location.host }) : t("linkFirst")),
     reason && notice, form || h("p", { class: "hint" }, t("linkHow")), !reason && notice);
 }

@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { h, moment, shown } from "./dom.js";
 import { button, row } from "./parts.js";
-import { why } from "./state.js";
+import { state, why } from "./state.js";
 import { locale, sentence, t } from "./words.js";
 
 const PAGE = 200;
@@ -86,13 +86,13 @@ export function logView() {
     h("div", { class: "filters" }, text, about, h("label", { class: "check" }, details, t("details"))),
     list, notice, row(older));
   more();
-  return { element, draw: () => {} };
+  return { element, draw: () => {}, refresh: () => lines.length === 0 && more() };
 }
 
 function entry({ at, subject, told: { label, words, weight } }) {
-  const session = subject.match(/^session\/(\w+)$/)?.[1];
+  const session = subject.match(/^session\/(\w+)$/)?.[1] ?? [...state.sessions.values()].find((each) => each.label === label)?.id;
   const name = label && h("strong", null, shown(label));
-  return h("li", { class: weight },
+  return h("li", { class: words.startsWith("ALARM") ? "alarm" : weight },
     moment(at, locale(), "time"),
     h("span", { class: "words" }, session && name ? h("a", { href: `#/session/${session}` }, name) : name, label && " ", shown(sentence(words))));
 }

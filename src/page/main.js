@@ -15,7 +15,7 @@ import { serversView } from "./servers.js";
 import { sessionView } from "./session.js";
 import { sessionsView } from "./sessions.js";
 import { startView } from "./start.js";
-import { changed, fetchEnded, may, noteWords, onChange, setConnection, state, take, why } from "./state.js";
+import { changed, fetchEnded, may, noteAlarms, noteWords, onChange, setConnection, state, take, why } from "./state.js";
 import { onLetter } from "./steady.js";
 import { t } from "./words.js";
 
@@ -94,7 +94,11 @@ async function begin() {
   document.addEventListener("keydown", onLetter);
   setInterval(changed, 2000); // cards that were answered go, and times move on
   show();
-  const isOpen = (open) => setConnection(open ? "open" : "away");
+  const isOpen = (open) => {
+    const isBack = open && state.connection === "away";
+    setConnection(open ? "open" : "away");
+    if (isBack) backAgain();
+  };
   try {
     await follow(() => "/api/v1/watch", taken, isOpen, new AbortController().signal, [401]);
   } catch {
@@ -102,9 +106,18 @@ async function begin() {
   }
 }
 
+/** What could not be had while the gate was away is asked for again; what someone has written stays. */
+function backAgain() {
+  document.querySelectorAll(".notice").forEach((notice) => notice.textContent === t("unreachable") && (notice.textContent = ""));
+  view?.refresh?.();
+}
+
+const fetchAlarms = () => may("admin") && call("GET", "/api/v1/status").then(noteAlarms, () => {});
+
 function taken(change) {
   take(change);
   if (change.ready) {
+    fetchAlarms();
     fetchEnded(call("GET", "/api/v1/sessions?all=true&words=true"));
     // A gate that was started anew may be configured otherwise.
     call("GET", "/api/v1/me").then((me) => ((state.me = me), changed()), () => {});
@@ -129,6 +142,7 @@ function fetchWordsSoon(left = WORDS_AGAIN) {
     const sessions = await call("GET", "/api/v1/sessions?words=true").catch(() => []);
     const isMissing = sessions.some((session) => session.agent_session && !session.title);
     sessions.forEach(noteWords);
+    fetchAlarms();
     changed();
     // Once more in any case: the last words may be on their way.
     if (left > 0 && (isMissing || left === WORDS_AGAIN)) fetchWordsSoon(left - 1);

@@ -64,6 +64,8 @@ function blocks(lines, depth) {
 const DEEPEST = 12;
 const BULLET = /^( *)([-*+]|\d{1,9}[.)])(?: +|$)/;
 const RULE = /^ {0,3}([-*_])(?: *\1){2,} *$/;
+/** An item of a list of tasks, done or not. */
+const TASK = /^\[([ xX])\] +/;
 const indentOf = (line) => line.length - line.trimStart().length;
 
 /** What a line begins that is no more of the paragraph before it. */
@@ -86,6 +88,7 @@ function list(lines, at, depth) {
       own.push(lines[end].slice(Math.min(indentOf(lines[end]), inner)));
       end += 1;
     }
+    own[0] = own[0].replace(TASK, (_, mark) => (mark === " " ? "☐ " : "☑ "));
     const parts = blocks(own, depth + 1);
     // A single line of words needs no paragraph of its own.
     const words = parts[0]?.tagName === "P" && !parts[0].className ? [...parts[0].childNodes] : parts.slice(0, 1);

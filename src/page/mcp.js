@@ -1,7 +1,7 @@
 // A call of an MCP tool: its server, its tool, and its arguments as a form, to read and to change.
 
 import { parse } from "./api.js";
-import { h, shown } from "./dom.js";
+import { exactly, h, shown } from "./dom.js";
 import { t } from "./words.js";
 
 /** The server and the tool that a name such as `mcp__db__query` stands for; nothing for other tools. */
@@ -23,10 +23,13 @@ const written = (value) => (typeof value === "string" ? value : JSON.stringify(v
 
 /** A text as it is; what is no text as JSON, so that nobody takes `"5"` for `5`. */
 function drawn(value) {
-  const text = shown(written(value));
+  const text = exactly(written(value));
   if (typeof value !== "string") return h("pre", { class: "code", tabindex: "0" }, text);
   return text.includes("\n") ? h("pre", { class: "code", tabindex: "0" }, text) : h("span", { class: "value" }, text || "\u2205");
 }
+
+/** The argument with this name is no JSON. */
+export class BadField extends Error {}
 
 /** Fields in which each argument can be changed. `read()` gives the input that they make, or throws where one is no JSON. */
 export function argumentForm(input, oninput) {
@@ -34,7 +37,14 @@ export function argumentForm(input, oninput) {
     const text = written(value);
     const control = h("textarea", { rows: String(Math.min(8, text.split("\n").length)), class: "code", spellcheck: "false", autocapitalize: "off", value: text, oninput });
     const label = h("label", { class: "field" }, h("span", null, shown(name)), control);
-    return { name, label, read: () => (typeof value === "string" ? control.value : parse(control.value)) };
+    const read = () => {
+      try {
+        return typeof value === "string" ? control.value : parse(control.value);
+      } catch {
+        throw new BadField(name);
+      }
+    };
+    return { name, label, read };
   });
   const element = h("div", { class: "form" }, fields.map(({ label }) => label));
   return { element, read: () => Object.fromEntries(fields.map(({ name, read }) => [name, read()])) };

@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { h, shown } from "./dom.js";
 import { button, row } from "./parts.js";
-import { why } from "./state.js";
+import { state, why } from "./state.js";
 import { t } from "./words.js";
 
 /** Squares of white around a QR code, as readers want them, and points for each square. */
@@ -39,16 +39,18 @@ export function newLink() {
     const address = `${base ?? location.origin}/#link=${secret}`;
     const copied = h("small", { role: "status" });
     const copy = () => navigator.clipboard.writeText(address).then(() => (copied.textContent = t("copied")), () => {});
-    return h("div", null, qr?.length > 0 && code(qr), h("p", null, t(base ? "linkHow" : "linkHere")), h("p", { class: "code secret" }, address),
+    return h("div", null, qr?.length > 0 && code(qr), h("p", null, t(base ? "linkOpen" : "linkHere")), h("p", { class: "code secret" }, address),
       row(navigator.clipboard && button("copy", "quiet", copy), button("cancel", "quiet", () => close()), copied));
   };
   const linked = (devices) => {
     const fresh = known && devices.find(({ id }) => !known.has(id));
     if (fresh) close(h("p", { class: "good" }, t("deviceLinked", { name: shown(fresh.name) })));
   };
-  const element = h("div", { class: "card" }, h("h2", null, t("linkAnother")), h("p", { class: "hint" }, t("anotherDevice")),
-    more.map((box) => h("label", { class: "check" }, box, t(`also_${box.value}`))),
-    row(button("makeLink", "quiet", make)), place);
+  // The gate makes none for who comes from elsewhere.
+  const isElsewhere = state.me?.public_url === location.origin;
+  const element = h("div", { class: "card" }, h("h2", null, t("linkAnother")), isElsewhere
+    ? h("p", { class: "hint" }, t("linkElsewhere"))
+    : [h("p", { class: "hint" }, t("anotherDevice")), more.map((box) => h("label", { class: "check" }, box, t(`also_${box.value}`))), row(button("makeLink", "quiet", make)), place]);
   return { element, linked, leave: () => close() };
 }
 

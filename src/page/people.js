@@ -41,7 +41,7 @@ export function peopleView() {
     load();
   };
   load();
-  return { element: h("section", { class: "form" }, h("h1", null, t("people")), notice, place), draw };
+  return { element: h("section", { class: "form" }, h("h1", null, t("people")), notice, place), draw, refresh: load };
 }
 
 function list(people, act) {

@@ -1,10 +1,10 @@
 // Prompts: cards on top of everything, with all that helps to decide, and the ways to answer.
 
 import { call, parse } from "./api.js";
-import { h, keep, moment, shown } from "./dom.js";
+import { h, keep, marked, moment, shown } from "./dom.js";
 import { code, drawInput, inputText } from "./input.js";
 import { ledToIt } from "./led.js";
-import { argumentForm, mcpTool } from "./mcp.js";
+import { BadField, argumentForm, mcpTool } from "./mcp.js";
 import { button, row } from "./parts.js";
 import { drawPlan, drawQuestions } from "./questions.js";
 import { may, openAsks, state, why } from "./state.js";
@@ -64,7 +64,7 @@ const revision = (ask) => [ask.state, ask.allowed_by?.length ?? 0, ask.verdict?.
 function card(ask, session) {
   // Of a preview nobody has judged what would run.
   const risk = ask.risk?.level ?? (ask.preview_only ? "unknown" : "low");
-  const reasons = ask.risk?.reasons?.length ? ` (${ask.risk.reasons.map(phrase).join(", ")})` : "";
+  const reasons = ask.risk?.reasons?.length ? t("inBrackets", { what: ask.risk.reasons.map(phrase).join(t("comma")) }) : "";
   const draws = { question: drawQuestions, plan: drawPlan }[ask.kind];
   const notice = h("p", { class: "notice", role: "status" });
   const step = h("div", { class: "step" });
@@ -135,7 +135,7 @@ function facts(ask) {
   const session = state.sessions.get(ask.session);
   return h("div", null,
     h("dl", { class: "facts" },
-      fact(t("reason"), ask.reason && ask.kind !== "question" && shown(phrase(ask.reason))),
+      fact(t("reason"), ask.reason && ask.kind !== "question" && marked(shown(phrase(ask.reason)))),
       fact(t("folder"), session?.folder && shown(session.folder)),
       fact(t("until"), ask.answer_by && moment(ask.answer_by, locale())),
       fact(t("quorum", { n: ask.quorum }), ask.quorum && t("allowedBy", { names: (ask.allowed_by ?? []).join(", ") || "–" }))),
@@ -146,10 +146,13 @@ function facts(ask) {
 
 /** Where the model gave no words of its own, the client repeats the command or the file. */
 function says(ask) {
-  const { command, file_path: path, description } = ask.input ?? {};
+  const { command, file_path: path, url, description } = ask.input ?? {};
   // Of a question and of a plan the gate says what they are; those words are not the model's.
   if (ask.kind !== "tool" && description !== ask.description) return false;
-  return ask.description && ![command, path, ask.preview].some((known) => known === ask.description || known?.endsWith?.(`/${ask.description}`));
+  // Cut off, too.
+  const start = ask.description?.replace(/(?:…|\.{3})$/, "");
+  const isKnown = (known) => known === ask.description || known?.endsWith?.(`/${ask.description}`) || (start !== ask.description && known?.startsWith?.(start));
+  return ask.description && ![command, path, url, ask.preview].some(isKnown);
 }
 
 function answers(ask, answer, risky, changedMind) {
@@ -188,7 +191,7 @@ function answers(ask, answer, risky, changedMind) {
   const main = [button("allowOnce", risky ? "risky" : "primary", () => allow()), button("deny", risky ? "primary" : "plain", () => answer({ behavior: "deny", why: message() }))];
   const element = h("div", { class: "answers" },
     row(risky ? main.reverse() : main),
-    h("details", null,
+    h("details", { ontoggle: ({ target }) => target.open && target.scrollIntoView({ block: "nearest" }) },
       h("summary", null, t("more")),
       offers,
       row(button("denyWhy", "quiet", denyWhy), ask.editable && ask.input && button("edit", "quiet", edit))),
@@ -208,8 +211,8 @@ function editInput(ask, answer, close, changedMind) {
       const input = form ? form.read() : isCommand ? { ...ask.input, command: editor.value } : parse(editor.value);
       wrong.textContent = form || editor.value.trim() ? "" : t("nothingToRun");
       if (!wrong.textContent) answer({ behavior: "allow", input });
-    } catch {
-      wrong.textContent = t("badJson");
+    } catch (error) {
+      wrong.textContent = error instanceof BadField ? t("of", { name: shown(error.message) }) + t("badJson") : t("badJson");
     }
   };
   const box = form ? form.element.querySelector("textarea") : editor;
@@ -255,7 +258,7 @@ function answerIn({ kind, verdict }) {
 function outcome(ask) {
   const verdict = ask.verdict;
   const words = verdict
-    ? t("answeredBy", { by: shown(verdict.by), via: placeOf(ask), behavior: t(answerIn(ask)) })
+    ? t(answerIn(ask) === "answered" ? "questionAnswered" : "answeredBy", { by: shown(verdict.by), via: placeOf(ask), behavior: t(answerIn(ask)) })
     : t("gone", { why: shown(phrase(ask.withdrawn ?? ask.state)) });
   const isRefused = verdict?.behavior === "allow" && verdict.outcome === "denied";
   return h("article", { class: "card settled", role: "status", tabindex: "-1", "data-code": ask.code },

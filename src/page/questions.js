@@ -74,7 +74,7 @@ export function drawPlan(ask, answer) {
     if (!isNews) answer({ behavior: "allow", ...(modes.length && { mode: choice.value }) });
   };
   return h("div", null,
-    h("div", { class: "plan" }, markdown(String(ask.input?.plan ?? ask.preview ?? ""))),
+    h("div", { class: "plan" }, markdown(String(ask.input?.plan ?? (ask.input ? t("noPlan") : ask.preview ?? "")))),
     rest(ask.input ?? { plan: ask.preview }),
     modes.length > 0 && h("label", { class: "field" }, t("goOnIn"), choice),
     may("review") && [row(button("approvePlan", "primary", approve)), unsent, words, row(button("keepPlanning", "plain", sendBack))]);

@@ -1,7 +1,7 @@
 // The rules of a folder, and a box that says what would become of a call there.
 
 import { call } from "./api.js";
-import { h, shown } from "./dom.js";
+import { h, marked, shown } from "./dom.js";
 import { defaultMode, modeInWords } from "./modes.js";
 import { button, field, row } from "./parts.js";
 import { MODES, folders, why } from "./state.js";
@@ -47,7 +47,7 @@ export function rulesView() {
       field("callInput", input), row(button("checkCall", "primary", check)), result),
     h("h2", null, t("defaultMode")), h("div", { class: "card" }, defaults.element),
     h("h2", null, t("rulesHere")), list);
-  return { element, draw: () => {} };
+  return { element, draw: () => {}, refresh: () => folder.value && load() };
 }
 
 function verdict(ruling) {
@@ -55,12 +55,12 @@ function verdict(ruling) {
   return h("div", { class: "ruling" },
     ruling.left_to_client
       ? h("p", null, h("span", { class: "badge decision" }, t("leftToClient")), " ", t("leftToClientHow"))
-      : h("p", null, decision(ruling.decision), " ", shown(phrase(ruling.why))),
+      : h("p", null, decision(ruling.decision), " ", marked(shown(phrase(ruling.why)))),
+    h("p", null, t("notLookedAt")),
     ruling.rule && h("p", { class: "path" }, shown(ruling.rule), ruling.place && ` · ${shown(ruling.place)}`),
-    h("p", { class: "small" }, t(`risk_${ruling.risk.level}`), ruling.risk.reasons.length > 0 && `: ${ruling.risk.reasons.map(phrase).join(", ")}`,
+    h("p", { class: "small" }, t(`risk_${ruling.risk.level}`), ruling.risk.reasons.length > 0 && t("inBrackets", { what: ruling.risk.reasons.map(phrase).join(t("comma")) }),
       ruling.quorum > 1 && ` · ${t("quorum", { n: ruling.quorum })}`),
-    ruling.if_trusted && h("p", { class: "small warning" }, t("ifTrusted"), " ", decision(ruling.if_trusted.decision)),
-    h("p", { class: "small" }, t("notLookedAt")));
+    ruling.if_trusted && h("p", { class: "small warning" }, t("ifTrusted"), " ", decision(ruling.if_trusted.decision)));
 }
 
 function files(rules) {

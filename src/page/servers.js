@@ -33,7 +33,7 @@ export function serversView() {
     h("h1", null, t("servers")),
     field("folder", folder), h("datalist", { id: "folders" }, known.map((each) => h("option", { value: each }))),
     h("p", { class: "hint" }, t("serversHow")), row(button("lookAgain", "quiet", load)), notice, list);
-  return { element, draw: () => {} };
+  return { element, draw: () => {}, refresh: () => folder.value && load() };
 }
 
 const nobody = () => h("div", { class: "empty" }, h("p", null, t("noServers")), h("p", { class: "hint" }, t("noServersHow")));

@@ -37,7 +37,7 @@ export function sessionView(id) {
     covers.stop();
     talk.leave();
   };
-  return { element: h("section", { class: "conversation" }, head, notice, talk.element, prompts, dock), draw, leave };
+  return { element: h("section", { class: "conversation" }, head, talk.element, prompts, dock), draw, leave };
 }
 
 /** What is brought into view does not end up behind the box to write in. */
@@ -59,7 +59,7 @@ function header(session, id, notice, more) {
   const end = () => confirm(t("reallyEnd")) && tell("end")();
   // What is most needed stays in sight while someone reads.
   const first = lives
-    ? may("review") && (session.stopped_by ? button("goOn", "primary", async () => (await tell("resume")()) && (notice.textContent = t("resumed"))) : button("pause", "quiet", tell("stop")))
+    ? may("review") && (session.stopped_by ? button("goOn", "primary", async () => (await tell("resume")()) && sayForAWhile(notice, t("resumed"))) : button("pause", "quiet", tell("stop")))
     : goesOn
       ? h("a", { class: "button primary", href: `#/session/${goesOn.id}` }, t("goesOn"))
       : may("start") && session.agent_session && button("continue", "primary", () => continueIt(session, notice));
@@ -69,6 +69,10 @@ function header(session, id, notice, more) {
     drives && session.mode && modes(session, (mode) => tell("mode", { mode })()),
     h("div", { class: "row" }, mute(session.label, notice), drives && button("end", "quiet", end)));
   const open = () => {
+    // It grows at the head: whoever reads at the end stays there.
+    const { scrollHeight } = document.documentElement;
+    const isAtEnd = scrollY + innerHeight >= scrollHeight - 24;
+    if (isAtEnd) requestAnimationFrame(() => scrollTo(0, document.documentElement.scrollHeight));
     more.isOpen = rest.hidden;
     rest.hidden = !more.isOpen;
     toggle.setAttribute("aria-expanded", String(more.isOpen));
@@ -79,12 +83,20 @@ function header(session, id, notice, more) {
     h("div", { class: "top" },
       backBar(
         h("div", { class: "name" }, h("h1", null, shown(session.label)),
-          h("p", { class: "small" }, h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what)), lives && session.mode === "bypassPermissions" && h("span", { class: "badge risky" }, t("asksNothing")), title && h("span", { title: shown(title) }, shown(title)))),
+          h("p", { class: "small" }, h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what)), lives && session.mode === "bypassPermissions" && h("span", { class: "badge risky" }, t("asksNothing")), title && h("span", { class: "about", title: shown(title) }, shown(title)))),
         first, toggle),
-      rest),
+      rest, notice),
     h("p", { class: "path" }, session.mode ? modeInWords(session.mode) : shown(session.folder ?? "")),
     session.stopped_by && h("p", { class: "warning" }, t("pausedBy", { by: shown(session.stopped_by) })),
     session.outside && h("p", { class: "warning" }, t("outside", { sender: shown(session.outside.sender) })));
+}
+
+/** How long is said what needs nothing to be done, in milliseconds. */
+const SAID_FOR = 10_000;
+
+function sayForAWhile(notice, words) {
+  notice.textContent = words;
+  setTimeout(() => notice.textContent === words && (notice.textContent = ""), SAID_FOR);
 }
 
 /** Continues an ended session in a held one, under its label. */

@@ -9,21 +9,30 @@ let showsEnded = false;
 export function sessionsView(redraw) {
   const list = h("ul", { class: "sessions" });
   const empty = h("div", { class: "empty" });
+  const alarms = h("div", { class: "alarms", role: "status" });
+  const loading = h("p", { class: "hint" }, t("loading"));
   const ended = h("button", { type: "button", class: "quiet", onclick: () => ((showsEnded = !showsEnded), redraw()) });
   const element = h("section", { "aria-label": t("sessions") },
-    h("div", { class: "bar" }, h("h1", null, t("sessions")), may("start") && h("a", { class: "button primary", href: "#/start" }, t("start"))),
-    empty, list, ended);
+    alarms, h("div", { class: "bar" }, h("h1", null, t("sessions")), may("start") && h("a", { class: "button primary", href: "#/start" }, t("start"))),
+    loading, empty, list, ended);
   const draw = () => {
-    const all = sortedSessions();
+    keep(alarms, state.alarms.map((call) => [`${call.at} ${call.session}`, currentLanguage(), () => alarm(call)]));
+    // One that went on in another is told of there.
+    const goneOn = new Set([...state.sessions.values()].map((session) => session.continues));
+    const all = sortedSessions().filter((session) => session.state !== "ended" || !goneOn.has(session.id));
     const shownOnes = all.filter((session) => showsEnded || session.state !== "ended");
     keep(list, shownOnes.map((session) => [session.id, revision(session), () => item(session)]));
     ended.hidden = all.every((session) => session.state !== "ended");
     ended.textContent = showsEnded ? t("hideEnded") : t("showEnded");
-    empty.hidden = shownOnes.length > 0 || state.connection === "connecting";
+    loading.hidden = shownOnes.length > 0 || state.isReady;
+    empty.hidden = shownOnes.length > 0 || !state.isReady;
     empty.replaceChildren(h("p", null, t("noSessions")), h("p", { class: "hint" }, t(may("start") ? "noSessionsHow" : "noSessionsAsk")));
   };
   return { element, draw };
 }
+
+const alarm = (call) => h("p", { class: "card alarm" }, h("strong", null, t("alarm")), " ", ago(call.at, locale()), " ",
+  t("ranUnasked", { label: shown(call.label ?? call.session), tool: shown(call.tool) }), " ", h("a", { href: "#/log" }, t("log")));
 
 /** When something last happened there. A gate of an earlier release does not tell. */
 const active = (session) => session.last_active || session.since;
@@ -45,7 +54,7 @@ function item(session) {
       h("span", { class: "line small" },
         h("span", null, t("connectedBy", { how: t(`by_${session.connected_by}`) })),
         session.waiting > 0 && h("span", null, t("eventsWait", { n: session.waiting })),
-        h("span", { class: "active" }, t("lastActive"), " ", ago(active(session), locale()))),
+        h("span", { class: "active" }, t(what === "ended" ? "ended" : "lastActive"), " ", ago(active(session), locale()))),
       session.mode && h("span", { class: session.mode === "bypassPermissions" ? "small warning" : "small" }, `${session.mode}: ${t(`mode_${session.mode}`)}`),
       session.outside && h("span", { class: "small warning" }, t("outside", { sender: shown(session.outside.sender) }))));
 }

@@ -10,7 +10,15 @@ import { locale, t } from "./words.js";
 /** What was written here and not started, also after someone has looked elsewhere. */
 let draft = {};
 
+/** Nobody writes down what cannot be started. */
+const nowhere = () => ({
+  element: h("section", { class: "form" }, backBar(h("h1", null, t("start"))),
+    h("div", { class: "empty" }, h("p", { class: "warning" }, t("noFolders")), h("pre", { class: "code" }, '[start]\nfolders = ["~/code"]'), h("p", { class: "hint" }, t("noFoldersHow")))),
+  draw: () => {},
+});
+
 export function startView() {
+  if (!state.me?.folders?.length) return nowhere();
   const known = folders();
   const folder = h("input", { type: "text", required: true, list: "folders", autocomplete: "off", autocapitalize: "off", value: draft.folder ?? known[0] ?? "" });
   const prompt = h("textarea", { rows: "4", required: true, value: draft.prompt ?? "" });
@@ -57,7 +65,6 @@ export function startView() {
   const earlier = conversations((one) => start({ folder: one.folder, resume: one.id, ...(mode.value && { mode: mode.value }), ...(prompt.value && { prompt: prompt.value }) }));
   const element = h("section", { class: "form", oninput: () => (draft = { folder: folder.value, prompt: prompt.value }) },
     backBar(h("h1", null, t("start"))),
-    state.me?.folders?.length === 0 && h("p", { class: "warning" }, t("noFolders")),
     field("folder", folder), h("datalist", { id: "folders" }, known.map((each) => h("option", { value: each }))),
     field("promptText", prompt), field("mode", mode), meaning, h("details", null, h("summary", null, t("defaultMode")), defaults.element), field("label", label), notice,
     row(button("start", "primary", () => (prompt.value.trim() ? undefined : nothingToDo()) ?? start({ folder: folder.value, prompt: prompt.value, ...(mode.value && { mode: mode.value }), ...(label.value && { label: label.value }) }))),

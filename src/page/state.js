@@ -17,6 +17,8 @@ export const state = {
   words: new Map(),
   /** By session: events and replies by id, in the order in which they came. */
   said: new Map(),
+  /** Calls that ran although a person had to be asked; told to those who administer. */
+  alarms: [],
   /** Whether the gate has told what there is. */
   isReady: false,
   /** Counts changes of people, tokens and devices. */
@@ -127,7 +129,17 @@ export async function fetchEnded(fetched) {
 
 /** The changes do not tell what was said: whoever asks for the sessions is told. */
 export function noteWords({ id, title, last_words: last }) {
-  state.words.set(id, { title, last });
+  // How much more there is says nothing in a list, and neither do marks of Markdown.
+  const short = (text) => text?.replace(/… \[\d+ more bytes\]$/, "…").replace(/\*\*|`|(?<=^|\s)#+ /g, "");
+  state.words.set(id, { title: short(title), last: short(last) });
+}
+
+/** How long an alarm is shown, in milliseconds; the log has it for ever. */
+const ALARM_SHOWN = 24 * 3_600_000;
+
+export function noteAlarms({ unasked_calls: calls }) {
+  state.alarms = (calls ?? []).filter(({ at }) => Date.now() - at < ALARM_SHOWN);
+  changed();
 }
 
 /** The living session that goes on from an ended one. */
@@ -159,9 +171,12 @@ export function why(error) {
   const known = errorInChinese(error.number);
   // Hints for programs name routes and parameters.
   const hint = /`(GET|POST|PUT) |\?\w+=/.test(error.hint ?? "") ? "" : error.hint;
-  const words = known ? `${known} (${phrase(error.message)})` : [error.message, hint].filter(Boolean).join("; ");
+  const words = known ? known + t("inBrackets", { what: phrase(error.message) }) : [error.message, hint].filter(Boolean).map(asSentence).join(" ");
   return t("failed", { why: shown(words) });
 }
+
+/** What the gate says begins small and ends without a full stop: it may be part of a sentence there. */
+const asSentence = (text, place) => (place > 0 ? text.charAt(0).toUpperCase() + text.slice(1) : text).replace(/`([^`]+)`/g, "“$1”").replace(/(?<![.!?])$/, ".");
 
 /** Gives a session an order, and says in `notice` where it was refused. True where it was not. */
 export async function tellSession(id, notice, order, body) {

@@ -32,7 +32,7 @@ export function waitingBar() {
     // Next to a prompt of this session it is to be told apart from it.
     const isOther = document.querySelector(".conversation .prompt") && !waiting.some(Boolean);
     const isMore = length < openAsks().length - leftOut.size;
-    const words = t(isOther ? "otherElsewhere" : isMore ? "moreElsewhere" : length === 1 ? "oneElsewhere" : "manyElsewhere", { n: length });
+    const words = t(isOther ? "otherElsewhere" : isMore ? (length === 1 ? "oneMoreElsewhere" : "moreElsewhere") : length === 1 ? "oneElsewhere" : "manyElsewhere", { n: length });
     if (element.textContent !== words) element.textContent = words;
   };
   let isDue = false;

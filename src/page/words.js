@@ -13,6 +13,7 @@ export const en = {
   noSessions: "No session is connected.",
   noSessionsHow: "Start one here, or run Claude Code in a project after “portcullis install --hooks”.",
   noSessionsAsk: "Run Claude Code in a project after “portcullis install --hooks”.",
+  alarm: "ALARM", ranUnasked: "{label} ran {tool} although a person had to be asked, and nothing shows that anybody was.",
   showEnded: "Show ended ones", hideEnded: "Hide ended ones",
   allow: "Allow", allowOnce: "Allow once", forSession: "Allow for this session", always: "Always allow",
   more: "More answers", deny: "Deny", denyWhy: "Deny with a message", denyStop: "Deny and stop the turn", why: "Message to the agent",
@@ -23,10 +24,10 @@ export const en = {
   saysAgent: "The agent says", reason: "Why it is asked", until: "Can be answered until", quorum: "{n} people must allow it",
   allowedBy: "Allowed by {names}", wholeInput: "Whole input",
   ownWords: "In your own words", answer: "Answer", approvePlan: "Approve the plan",
-  goOnIn: "Go on in", keepPlanning: "Keep planning", recorded: "Recorded.", answeredBy: "Answered by {by} {via}: {behavior}.",
+  goOnIn: "Go on in", keepPlanning: "Keep planning", recorded: "Recorded.", answeredBy: "Answered by {by} {via}: {behavior}.", questionAnswered: "Answered by {by} {via}.",
   confirmed: "confirmed", notConfirmed: "not confirmed yet", missing: "{n} more must allow it.", gone: "No longer asked: {why}",
   noRight: "This device may look, not answer.",
-  talk: "Message", readNext: "It is read at the next tool call or at the end of the turn.", readNow: "It wakes the session.",
+  talk: "Message", readNext: "Read at the next tool call, or when the turn ends.", readNow: "It wakes the session.",
   readLater: "It waits until the session is back.", readEnded: "The session has ended; the message goes to the one that continues it.",
   nothingSaid: "Nothing was said here yet.", redelivered: "sent again", erased: "(erased)", edited: "edited",
   pause: "Pause", goOn: "Go on", interrupt: "Interrupt", end: "End", reallyEnd: "End this session?", mode: "Mode",
@@ -34,7 +35,7 @@ export const en = {
   connectedBy: "connected by {how}", since: "since", eventsWait: "{n} waiting", back: "Back", folder: "Folder", promptText: "What should it do?",
   lastActive: "active", defaultMode: "Default mode of this folder", startsIn: "Sessions start in", setHere: "Set here", setBy: "by {by}", nothingSet: "nothing",
   configFile: "config.toml", defaultHere: "In this folder and below, sessions start in", asConfigured: "as set above it, or in config.toml", setDefault: "Set as default", rulesOfFolder: "Rules and default mode",
-  asUsual: "Default of this folder", usualMode: "Default of this folder ({mode})", unreachable: "The gate cannot be reached at the moment.",
+  asUsual: "Default of this folder", usualMode: "As set for this folder: {mode}", unreachable: "The gate cannot be reached at the moment.",
   starting: "Starting …", label: "Name (optional)",
   mode_default: "asks before it changes or runs something", mode_acceptEdits: "changes and removes files unasked, also by rm, mv, cp or sed; asks before it runs something else",
   mode_plan: "only reads, and makes a plan", mode_auto: "decides by itself what to ask",
@@ -42,7 +43,7 @@ export const en = {
   search: "Search", older: "Older", nothingFound: "Nothing fits.", noLog: "This device may not read the log.",
   rights: "May", right_talk: "talk", right_review: "answer", right_start: "start sessions", right_admin: "administer", linkedSince: "linked", revoke: "Revoke", reallyRevoke: "Revoke {name}?", thisDevice: "this one",
   forget: "Forget this device's key", language: "Language",
-  linkFirst: "This browser is not linked yet",
+  linkFirst: "This browser is not linked yet", hasKey: "This browser is linked already. Linking it again makes another device of it, which may do what this link lets it.", keepDevice: "Go on as it is",
   linkHow: "Run “portcullis page” at the computer where the gate runs, or “portcullis device link” for a phone, and open the link.",
   linking: "Linking …", linkUsed: "The link was used before or is too old. Links work once, for two minutes.", called: "What is this device called?",
   link: "Link this device", failed: "That did not work: {why}", revoked: "This device is no longer linked.",
@@ -52,7 +53,7 @@ export const en = {
   chainBroken: "The journal is broken at record {seq}: {what}",
   rules: "Rules", whatWould: "What would happen to this call?", tool: "Tool", callInput: "Command, path or address", checkCall: "Ask the rules",
   rulesHere: "Rules that count here", decision_allow: "allow", decision_ask: "ask", decision_deny: "deny",
-  ifTrusted: "If the project's rules were trusted:", notLookedAt: "Claude Code's own permission settings are not looked at.",
+  ifTrusted: "If the project's rules were trusted:", notLookedAt: "This is what Portcullis's rules and the mode say. Claude Code's own permission settings are not looked at: they may ask for it, allow it or deny it.",
   noRules: "There are no rules for this folder.", noRulesHow: "Write one: portcullis rules add allow 'Bash(npm test *)'.",
   onlySessions: "only sessions {label}", notTrusted: "does not count: the project's file is not trusted",
   people: "People", role: "Role", role_sender: "sender: may inform", role_reviewer: "reviewer: may direct and answer", role_admin: "admin: may do everything", role_agent: "agent: posts hooks", role_owner: "owner",
@@ -64,7 +65,7 @@ export const en = {
   finished: "{label} is done", died: "{label} has ended", mute: "No notifications", unknownSession: "No such session",
   notify: "Turn notifications on", notified: "This browser tells you when something waits, is done or has ended, while this page is open, in a tab or in the background.",
   notNotified: "This browser can tell you when something waits, also while you look at something else.", cannotNotify: "Notifications are blocked in this browser's settings.",
-  attach: "Attach", takeAway: "Take {name} away", uploading: "Sending the files …", tooManyFiles: "At most {n} files go along.", tooLarge: "{name} is larger than {most}.",
+  attach: "Attach", takeAway: "Take {name} away", uploading: "Sending the files …", sendingNow: "Sending: {text}", tooManyFiles: "At most {n} files go along.", tooLarge: "{name} is larger than {most}.",
   conversation: "Conversation", newer: "Newer", replied: "replied", event_waiting: "waiting", event_delivered: "delivered", event_seen: "seen", event_expired: "expired", event_dropped: "dropped", event_dead: "not delivered",
   turnInterrupted: "The turn was interrupted. {why}", turnFailed: "The turn failed. {why}", callResult: "Result", callFailed: "It failed", cut: "The rest is too long to be shown here.",
   call_running: "running", call_done: "done", call_failed: "failed", continue: "Continue",
@@ -79,7 +80,7 @@ export const en = {
   call_waiting: "waits for an answer", call_denied: "denied", call_sentBack: "sent back", goesOn: "It goes on here",
   endedHow: "This session has ended. Continue it to talk to it.", unknownHow: "The gate does not know this session. It may have ended long ago.",
   enterSends: "Enter sends, Shift+Enter begins a line.", answerAll: "Answer every question first.", planChange: "What should change? (optional)",
-  asksYou: "asks you something", hasPlan: "has made a plan", answered: "Answered", planApproved: "Plan approved", allowedEdited: "Allowed, with another input",
+  asksYou: "asks you something", hasPlan: "has made a plan", noPlan: "No text of the plan came with it.", answered: "Answered", planApproved: "Plan approved", allowedEdited: "Allowed, with another input",
   via_here: "on this device", via_named: "on {device}", via_device: "on another device", via_terminal: "at the terminal", via_socket: "on the command line", via_http: "over the API", via_other: "by {via}",
   editedBy: "edited by {by}", asWritten: "As the agent wrote it", aboutSession: "More about this session",
   reallyEdited: "Run this instead?", nothingToRun: "There is nothing to run. Deny it instead, or write what should run.", sayWhat: "Say what it should do.", call_queued: "comes next",
@@ -88,7 +89,7 @@ export const en = {
   justMoved: "This prompt has just moved or come into sight. Look at it, then press again.",
   reallyAdmin: "Make {name} an admin, who may do everything that you may on this page?", reallyRevokeHere: "Revoke {name}, the device that you are using? This page closes at once.",
   reallySession: "Really allow this, and what is like it, until the session ends?", reallyAlways: "Really allow this, and what is like it, always?", reallyForget: "Forget this device's key? This browser is out then; another link needs the computer where the gate runs.",
-  noFolders: "No folder is configured in which sessions may be started. Write into config.toml: [start] folders = [\"~/code\"], and start the gate anew. “portcullis help settings” says where that file is.", wrote: "{name} wrote", linkWhat: "This browser gets a key of its own for the gate at {host}. With it you see your sessions and answer their prompts here, until you revoke it.", comma: ", ", asksNothing: "asks nothing", moreElsewhere: "{n} more wait for you", otherElsewhere: "{n} waiting in other sessions", readPaused: "It is read, but no tool runs until Go on.", resumed: "Tools may run again. If it has stopped, tell it to go on.",
+  noFolders: "No folder is configured in which sessions may be started. Write into config.toml on the gate's computer, with a folder of yours:", noFoldersHow: "Then start the gate anew: “portcullis stop”, “portcullis up”. “portcullis help settings” says where that file is. A Claude Code in a terminal needs none of this.", wrote: "{name} wrote", linkWhat: "This browser gets a key of its own for the gate at {host}. With it you see your sessions and answer their prompts here, until you revoke it.", comma: ", ", inBrackets: " ({what})", asksNothing: "asks nothing", moreElsewhere: "{n} more wait for you", oneMoreElsewhere: "1 more waits for you", otherElsewhere: "{n} waiting in other sessions", readPaused: "It is read, but no tool runs until Go on.", resumed: "Tools may run again. If it has stopped, tell it to go on.",
   notDrawn: "{n} more lines are too many to be drawn: portcullis ask show has them", of: "{name}: ", morePrompts: "{n} more wait. They come up as these are answered.", toSessions: "To the sessions",
   perhapsOpen: "Something was said there within the last ten minutes: it may still be open in a terminal. Two that go on with one conversation do not see each other. Continue it here all the same?",
   leftToClient: "Claude Code decides", leftToClientHow: "No rule asks for it. In mode auto Claude Code's own check lets it run, denies it, or asks.",
@@ -98,10 +99,11 @@ export const en = {
   linkAnother: "Link another device", makeLink: "Make a link", also_start: "It may also start sessions", also_admin: "It may also administer the gate", qr: "QR code of the link",
   anotherDevice: "The link works once, for two minutes. The device may then talk to sessions and answer prompts.",
   reallyAdminLink: "Make a link that lets whoever has it administer the gate: people, tokens, devices and rules?",
-  linkHow: "Open this on the device, or scan the code:", linkHere: "Open this in another browser on this computer. Other devices do not reach the gate: public_url is not set.",
+  linkOpen: "Open this on the device, or scan the code:", linkHere: "Open this in another browser on this computer. Other devices do not reach the gate: public_url is not set.",
+  linkElsewhere: "Links for other devices are made on the gate's own computer: run “portcullis device link” there, or open this page there with “portcullis page”.",
   linkOver: "The link has run out.", deviceLinked: "{name} is linked.",
   tokenOf: "The token of {name}. It is shown this once:", copy: "Copy", copied: "Copied.",
-  mcp: "MCP", servers: "MCP servers", serversHow: "Those that may be used are started or reached to see how they are.", lookAgain: "Look again", connecting: "Connecting …",
+  mcp: "MCP", servers: "MCP servers", serversHow: "Those that may be used are started or reached to see how they are. Approving counts for the gateway and for “portcullis mcp”; what Claude Code itself starts is approved in Claude Code.", lookAgain: "Look again", connecting: "Connecting …",
   noServers: "No MCP server is configured for this folder.", noServersHow: "Add one: portcullis mcp add NAME -- COMMAND.",
   approve: "Approve", yesApprove: "Yes, approve", reallyApprove: "What is shown here will run on the gate's computer, or be reached from it. Approve it as it stands?",
   signIn: "Sign in", openSignIn: "Open the sign-in page", signInHow: "Open it on the gate's own computer: it leads back there. Then look again.", signedIn: "Nobody has to sign in.",
@@ -135,7 +137,11 @@ export const phrase = (text) => translated(text, PHRASES);
 export const errorInChinese = (number) => (language === "zh-CN" ? ERRORS[number] : undefined);
 
 /** A sentence of the log. */
-export const sentence = (text) => translated(text, SENTENCES);
+export const sentence = (text) => {
+  const said = translated(text, SENTENCES);
+  // How much was left off of what someone wrote is said by the gate.
+  return said === text ? said : said.replace(/… \[(\d+) more bytes\]/, "…［还有 $1 字节］");
+};
 
 /** How a part of a sentence is put into the Chinese one: as it is, translated, in brackets where it is there, or behind a colon. */
 const PUT = { $: (part) => part, "@": (part) => phrase(part), "#": (part) => (part ? `（${part}）` : " "), "%": (part) => part.replace(/^: /, "：") };

@@ -1,6 +1,7 @@
 //! What the system tells about processes: who holds a port, and whose child someone is.
 
 mod ancestry;
+mod own_program;
 mod started_with;
 
 use std::fs;
@@ -8,6 +9,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 pub(crate) use ancestry::{AgentAbove, Ancestry, AncestryGap};
+pub(crate) use own_program::{has_our_bytes, own_file};
 pub(crate) use started_with::{StartedWith, started_with};
 
 /// The process itself and those it descends from, nearest first. As far as this system tells.
@@ -58,6 +60,12 @@ fn is_gate(pid: u32) -> bool {
     runs_our_command(pid, "serve")
 }
 
+/// Whether this process was started by this gate itself, which does so for people who came through its doors. A gate takes
+/// nobody else's children, so that no agent's process is one.
+pub(crate) fn is_started_by_gate(gate: u32) -> bool {
+    std::os::unix::process::parent_id() == gate && is_gate(gate)
+}
+
 /// Whether a process is this program with one of its commands for MCP. Where the system does not say which program a
 /// process is, the mode of the socket has to do.
 pub(crate) fn runs_gateway(pid: u32) -> bool {
@@ -70,17 +78,29 @@ fn is_holder(pid: u32) -> bool {
 }
 
 fn runs_our_command(pid: u32, command: &str) -> bool {
+    // Asked first: whether another file is a copy of ours takes reading all of it.
+    if arguments_of(pid).is_none_or(|words| words.get(1).is_none_or(|word| word != command)) {
+        return false;
+    }
     // Of a file that was replaced since the system says so behind its name: the program of either side may be the new one.
     let named = |path: PathBuf| path.to_str().map(|name| name.trim_end_matches(" (deleted)").to_owned());
-    let same = |pid: &str| fs::read_link(format!("/proc/{pid}/exe")).ok().and_then(named);
-    let is_ours = same(&pid.to_string()).is_some_and(|program| Some(program) == same("self"));
-    is_ours && arguments_of(pid).is_some_and(|words| words.get(1).is_some_and(|word| word == command))
+    let program = |pid: &str| fs::read_link(format!("/proc/{pid}/exe")).ok().and_then(named);
+    match (program(&pid.to_string()), program("self")) {
+        // `install` copies a program that will not stay: the copy runs in hooks, and the first one drives sessions.
+        (Some(theirs), Some(ours)) => theirs == ours || has_our_bytes(Path::new(&format!("/proc/{pid}/exe"))),
+        _ => false,
+    }
 }
 
 /// Whether an agent is driven by us: its parent is a guard of ours, which does nothing but hold it.
 pub(crate) fn is_driven(agent: u32) -> bool {
     // A program of any other name for itself would switch the hooks off.
     lineage(agent).get(1).copied().is_some_and(|parent| runs_our_command(parent, "__guard"))
+}
+
+/// Whether a process is one of ours that looks at MCP servers or uses them, or holds one for that: no agent.
+pub(crate) fn uses_servers(pid: u32) -> bool {
+    runs_our_command(pid, "mcp") || runs_our_command(pid, "__guard")
 }
 
 /// Whether a process says that it is a guard, under which an agent runs. Who asks takes more processes for inside, not

@@ -76,11 +76,18 @@ impl StreamRing {
 
     /// Puts an entry at the end. Never waits.
     pub(crate) fn push(&self, kind: EntryKind) {
+        self.push_from(kind, now().0);
+    }
+
+    /// Puts an entry at the end that is of this moment. It may be known only later; but what stands behind another is no
+    /// older than that.
+    pub(crate) fn push_from(&self, kind: EntryKind, at: u64) {
         let mut state = self.state();
         if !state.put_together(&kind) {
             let bytes = kind.size();
             state.newest += 1;
-            let (n, at) = (state.newest, now().0);
+            let last = state.kept.back().map_or(0, |last| last.at);
+            let (n, at) = (state.newest, at.min(now().0).max(last));
             state.kept.push_back(KeptEntry { n, at, kind, bytes });
             state.bytes += bytes;
         }

@@ -1,6 +1,6 @@
 //! The path by which other programs shall start this one: one that is still there tomorrow.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -9,6 +9,7 @@ use anyhow::Context as _;
 
 use crate::config::Environment;
 use crate::failure::Failure;
+use crate::processes::{has_our_bytes, own_file};
 
 const NAME: &str = "portcullis";
 
@@ -128,43 +129,6 @@ fn is_same_file(one: &Path, other: &Path) -> bool {
         (Ok(one), Ok(other)) => (one.dev(), one.ino()) == (other.dev(), other.ino()),
         _ => false,
     }
-}
-
-fn has_our_bytes(path: &Path) -> bool {
-    let same = || -> io::Result<bool> {
-        let (mut theirs, mut ours) = (File::open(path)?, own_file()?);
-        if theirs.metadata()?.len() != ours.metadata()?.len() {
-            return Ok(false);
-        }
-        let (mut one, mut other) = (vec![0; 1 << 16], vec![0; 1 << 16]);
-        loop {
-            let (read, wanted) = (fill(&mut theirs, &mut one)?, fill(&mut ours, &mut other)?);
-            if one[..read] != other[..wanted] {
-                return Ok(false);
-            }
-            if read == 0 {
-                return Ok(true);
-            }
-        }
-    };
-    same().unwrap_or(false)
-}
-
-/// Fills the buffer; less is read only at the end of the file.
-fn fill(from: &mut impl io::Read, buffer: &mut [u8]) -> io::Result<usize> {
-    let mut filled = 0;
-    while filled < buffer.len() {
-        match from.read(&mut buffer[filled..])? {
-            0 => break,
-            read => filled += read,
-        }
-    }
-    Ok(filled)
-}
-
-/// Linux still gives us our own bytes when the file has another name by now, or none.
-fn own_file() -> io::Result<File> {
-    File::open("/proc/self/exe").or_else(|_| File::open(std::env::current_exe()?))
 }
 
 fn copy(to: &Path) -> anyhow::Result<()> {

@@ -199,7 +199,8 @@ pub(super) async fn me(State(door): State<Arc<Door>>, Permitted { actor, token, 
     let folders = if actor.rights.has(Right::Start) { door.starter.folders() } else { vec![] };
     let (notify_after, pushes) = (door.notify_after.as_secs(), door.push.is_some());
     let (via, may_bypass) = (actor.via.name().to_owned(), door.starter.allow_bypass);
-    Json(MeView { name: actor.name, rights, via, device, folders, may_bypass, notify_after, pushes })
+    let public_url = door.public.as_ref().map(|public| public.origin.clone());
+    Json(MeView { name: actor.name, rights, via, device, folders, may_bypass, notify_after, pushes, public_url })
 }
 
 #[cfg(test)]

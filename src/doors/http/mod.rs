@@ -85,8 +85,16 @@ pub(crate) struct HttpLimits {
     pub(crate) header_time: Duration,
     /// How long a connection may be idle, a body pause, and a client leave a response unread.
     pub(crate) idle_time: Duration,
-    pub(crate) connections: usize,
+    pub(crate) connections: ConnectionLimits,
     pub(crate) listeners: usize,
+}
+
+/// How many connections each listener takes: a crowd at one leaves the others theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ConnectionLimits {
+    pub(crate) port: usize,
+    pub(crate) public: usize,
+    pub(crate) socket: usize,
 }
 
 /// Everything the handlers share.
@@ -165,9 +173,9 @@ impl Door {
             last_uses: devices::LastUses::default(),
             counters: metrics::Counters::default(),
             listeners: seats::Seats::new(limits.listeners),
-            connections: Arc::new(Semaphore::new(limits.connections)),
-            public_connections: Arc::new(Semaphore::new(limits.connections)),
-            socket_connections: Arc::new(Semaphore::new(limits.connections)),
+            connections: Arc::new(Semaphore::new(limits.connections.port)),
+            public_connections: Arc::new(Semaphore::new(limits.connections.public)),
+            socket_connections: Arc::new(Semaphore::new(limits.connections.socket)),
             unfinished: body_memory::BodyMemory::new(limits.body),
             unread: answers::AnswerMemory::new(),
             hub,
@@ -195,11 +203,12 @@ impl Door {
 
     /// Waits until every connection is closed, at most for `timeout`.
     pub(crate) async fn finish(&self, timeout: Duration) {
-        let all = u32::try_from(self.limits.connections).unwrap_or(u32::MAX);
+        let all = |places: usize| u32::try_from(places).unwrap_or(u32::MAX);
+        let ConnectionLimits { port, public, socket } = self.limits.connections;
         let finished = async {
-            drop(self.connections.acquire_many(all).await);
-            drop(self.public_connections.acquire_many(all).await);
-            drop(self.socket_connections.acquire_many(all).await);
+            drop(self.connections.acquire_many(all(port)).await);
+            drop(self.public_connections.acquire_many(all(public)).await);
+            drop(self.socket_connections.acquire_many(all(socket)).await);
         };
         drop(tokio::time::timeout(timeout, finished).await);
     }

@@ -172,6 +172,23 @@ fn a_crowd_from_elsewhere_keeps_nobody_from_the_port_of_this_machine() {
 }
 
 #[test]
+fn a_crowd_takes_no_more_files_than_leave_room_for_the_others() {
+    let home = Home::new();
+    home.write_config("public_url = \"https://gate.example.org\"\npublic_listen = \"127.0.0.1:0\"\n");
+    let serve = home.command(&["serve"]);
+    let mut limited = home.program("sh");
+    limited.args(["-c", "ulimit -n 300; exec \"$0\" serve"]).arg(serve.get_program());
+    limited.envs(serve.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let gate = Gate::start_command(&home, limited);
+    let elsewhere = Target::Tcp(home.status()["public_listen"].as_str().unwrap().parse().unwrap());
+    let crowd: Vec<Connection> = (0..400).map(|_| Connection::open(&elsewhere)).collect();
+    until("a full port", || Request::get("/healthz").try_send(&elsewhere).is_err().then_some(()));
+    gate.get("/api/v1/me").expect(200);
+    home.run(&["status"]).ok();
+    drop(crowd);
+}
+
+#[test]
 fn a_stream_over_the_limit_is_told_to_retry_later() {
     let home = Home::new();
     home.write_config("[limits]\nsse_listeners = 1\n");

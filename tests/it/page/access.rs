@@ -6,6 +6,7 @@ use crate::support::child::Stdin;
 use crate::support::connection::{Connection, Target};
 use crate::support::home::{Home, Ran};
 use crate::support::http::Request;
+use crate::support::terminal::Terminal;
 use crate::support::{PATIENCE, Signal, until};
 use serde_json::json;
 use std::os::unix::fs::PermissionsExt as _;
@@ -30,6 +31,15 @@ fn a_browser_is_named_by_what_it_is_and_where_it_runs() {
     ] {
         assert_eq!(named(&agent, touches), name, "{agent}");
     }
+}
+
+#[test]
+fn a_browser_that_is_not_linked_is_told_how_it_is() {
+    let site = Site::new();
+    let page = site.browser.open("a", &format!("http://{}/", site.gate.address()), DESKTOP);
+    page.see_text("main", "not linked yet");
+    page.see_text("main", "portcullis page");
+    page.see_text("main", "portcullis device link");
 }
 
 #[test]
@@ -270,6 +280,37 @@ fn the_browser_is_opened_on_a_file_that_only_its_owner_reads_and_that_is_gone_af
     // What it said may be read a moment after it has gone.
     opening.line(PATIENCE, |line| line.contains("browser is linked."));
     assert!(!opening.stdout().contains(secret), "nor is it printed where no terminal is");
+}
+
+#[test]
+fn up_opens_the_page_until_a_device_is_linked_and_leaves_no_file_behind() {
+    let home = Home::new();
+    let path = format!("{}:{}", fake_opener(&home).display(), std::env::var("PATH").unwrap());
+    let up = || {
+        let mut command = home.command(&["up"]);
+        command.env("DISPLAY", ":9").env("PATH", &path);
+        let terminal = Terminal::controlling(&command);
+        terminal.until("listening");
+        terminal
+    };
+    let opened = home.user().join("opened");
+    let mut terminal = up();
+    let file = until("the browser", || std::fs::read_to_string(&opened).ok());
+    let file = std::path::PathBuf::from(file.trim());
+    assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let browser = Browser::start(&home);
+    let page = browser.open("a", &format!("file://{}", file.display()), DESKTOP);
+    page.click("[data-action=link]");
+    page.see("nav");
+    until("the end of the file", || (!file.exists()).then_some(()));
+    terminal.interrupt();
+    terminal.wait();
+    std::fs::remove_file(&opened).unwrap();
+    // The banner comes after the browser: there is nothing to wait for.
+    let mut terminal = up();
+    assert!(!opened.exists(), "a device is linked already");
+    terminal.interrupt();
+    terminal.wait();
 }
 
 #[test]

@@ -5,6 +5,8 @@ use crate::fakes::bridge::Bridge;
 use crate::support::browser::{Browser, DESKTOP, Page};
 use crate::support::gate::Gate;
 use crate::support::home::Home;
+use crate::support::hooks::{attend, bash, hooked, with};
+use crate::support::until;
 use serde_json::json;
 
 fn view(page: &Page<'_>, gate: &Gate, name: &str) {
@@ -153,6 +155,43 @@ fn the_log_is_filtered_by_what_it_is_about_and_by_how_much_it_matters() {
     page.gone(".log li:has-text(\"a message\")");
     page.choose("select", "person");
     page.see_text(".notice", "Nothing fits");
+}
+
+#[test]
+fn a_log_that_was_opened_while_the_gate_was_away_comes_when_it_is_back() {
+    let home = Home::new();
+    let gate = home.serve();
+    let port = gate.port();
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["admin"], DESKTOP);
+    page.see(".empty");
+    gate.kill_9();
+    page.see(".away");
+    page.click("nav a:has-text(\"Log\")");
+    page.see_text(".notice", "cannot be reached");
+    let _gate = home.serve_with(&["--listen", &format!("127.0.0.1:{port}")]);
+    page.see_text(".log", "the gate started");
+    page.gone(".notice:has-text(\"cannot be reached\")");
+}
+
+#[test]
+fn a_call_that_ran_unasked_is_an_alarm_above_the_sessions() {
+    let (home, gate, session) = hooked();
+    std::fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(touch *)\"\n").unwrap();
+    attend(&home);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["admin"], DESKTOP);
+    page.see(".session");
+    assert_eq!(page.count(".alarm"), 0);
+    let call = with(with(bash("touch made.txt"), "tool_use_id", "toolu_1"), "permission_mode", "default");
+    assert_eq!(session.hook("PreToolUse", &call)["hookSpecificOutput"]["permissionDecision"], "ask");
+    session.hook("PostToolUse", &call);
+    until("the call", || (home.records("called").len() == 1).then_some(()));
+    page.reload();
+    page.see_text(".alarm", "api ran Bash although a person had to be asked");
+    page.goto(&format!("http://{}/#/log", gate.address()));
+    page.see_text(".log .alarm", "touch made.txt");
+    assert!(page.barriers().is_empty(), "{:?}", page.barriers());
 }
 
 #[test]

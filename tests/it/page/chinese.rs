@@ -50,7 +50,7 @@ fn the_log_is_in_chinese_and_what_people_wrote_is_not_translated() {
     let site = Site::with(&model);
     let page = site.page(&["admin", "start"], CHINESE_PHONE);
     site.gate.post("/api/v1/sessions", &json!({"prompt": "go", "label": "api"})).expect(201);
-    page.see_text(".prompt .risk", "破坏性");
+    page.see_text(".prompt .risk", "高风险（破坏性、访问网络）");
     page.click(".prompt [data-action=deny]");
     page.see(".settled");
     site.gate.say("/?label=nobody", "the session ended").expect(200);

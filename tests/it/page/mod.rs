@@ -8,6 +8,7 @@ mod journey;
 mod long;
 mod modes;
 mod prompts;
+mod qr;
 mod reach;
 mod reading;
 mod screens;

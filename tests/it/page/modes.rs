@@ -27,7 +27,7 @@ fn an_admin_sets_the_default_mode_of_a_folder_and_the_next_session_starts_in_it(
     assert_eq!(home.records("default_mode_set").len(), 1);
     assert!(page.barriers().is_empty(), "{:?}", page.barriers());
     page.goto(&format!("http://{}/#/start", gate.address()));
-    page.see_text("select", "Default of this folder (plan)");
+    page.see_text("select", "As set for this folder: plan");
     page.fill("textarea", "go");
     page.click("[data-action=start]");
     page.see_text(".said .text", "said");
@@ -48,7 +48,7 @@ fn who_may_only_start_sessions_sees_the_default_mode_and_does_not_set_it() {
     let site = Site::with(&model);
     let page = site.page(&["start"], CHINESE_PHONE);
     page.click("a.primary");
-    page.see_text("select", "此文件夹的默认（default）");
+    page.see_text("select", "按此文件夹的设定：default");
     page.click("summary");
     page.see_text(".default-mode", "未设定");
     assert_eq!(page.count("[data-action=setDefault]"), 0);

@@ -23,8 +23,8 @@ fn free_port() -> u16 {
 }
 
 /// What `device link` prints: the link, by the public address.
-fn public_link(gate: &crate::support::gate::Gate, public_url: &str) -> String {
-    let here = link(gate, &["start"]);
+fn public_link(gate: &crate::support::gate::Gate, public_url: &str, rights: &[&str]) -> String {
+    let here = link(gate, rights);
     format!("{public_url}/#{}", here.split_once('#').unwrap().1)
 }
 
@@ -111,7 +111,7 @@ fn through(proxy: impl Fn(&Home, u16, &str) -> Child) {
     let gate = serve(&home, &model, &format!("public_url = \"{public_url}\"\npublic_listen = \"127.0.0.1:0\"\n"));
     let _proxy = proxy(&home, port, home.status()["public_listen"].as_str().unwrap());
     let browser = Browser::start(&home);
-    let page = browser.open("a", &public_link(&gate, &public_url), CHINESE_PHONE);
+    let page = browser.open("a", &public_link(&gate, &public_url, &["start"]), CHINESE_PHONE);
     page.click("[data-action=link]");
     page.see(".empty");
     gate.post("/api/v1/sessions", &json!({"prompt": "go"})).expect(201);
@@ -173,7 +173,7 @@ fn through_ssh_the_page_is_at_localhost() {
     let gate = home.serve();
     let _tunnel = tunnel(&home, port, home.status()["public_listen"].as_str().unwrap());
     let browser = Browser::start(&home);
-    let page = browser.open("a", &public_link(&gate, &public_url), DESKTOP);
+    let page = browser.open("a", &public_link(&gate, &public_url, &["admin"]), DESKTOP);
     page.click("[data-action=link]");
     page.see(".empty");
     let session = StandIn::start(&home, &["--label", "api"]);
@@ -181,6 +181,10 @@ fn through_ssh_the_page_is_at_localhost() {
     session.ask("abcde", "Bash", "Make x", "touch x");
     page.click(".prompt [data-action=deny]");
     page.see(".settled");
+    // Links are made on the gate's own computer alone: the page says so and offers none.
+    page.goto(&format!("{public_url}/#/devices"));
+    page.see_text("main", "portcullis device link");
+    assert_eq!(page.count("[data-action=makeLink]"), 0);
 }
 
 #[test]

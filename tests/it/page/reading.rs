@@ -134,13 +134,15 @@ fn markdown_keeps_its_numbers_and_what_is_no_markup() {
     site.gate.say("/", "hello").expect(200);
     let chat = session.next_event().meta("chat_id").to_owned();
     let text = "1. First\n   ```sh\n   make a\n   ```\n   - nested\n     - deeper\n2. Then\n\nWords between.\n\n3. Third, 2*3*4 \\*plain\\*\n\n\
-        ---\n\nSee https://x.example/a?b=1.";
+        - [ ] open task\n- [x] done task\n\n---\n\nSee https://x.example/a?b=1.";
     session.call("reply", &json!({"chat_id": chat, "text": text}));
     page.see_text(".reply li", "Third");
     let numbers = "[...document.querySelectorAll('.reply ol > li')].map((item) => item.value)";
     assert_eq!(page.run(numbers), json!([1, 2, 3]));
     page.see_text(".reply li li li", "deeper");
     page.see_text(".reply ol", "2*3*4 *plain*");
+    page.see_text(".reply ul", "☐ open task");
+    page.see_text(".reply ul", "☑ done task");
     assert_eq!(page.text(".reply li pre"), "make a");
     assert_eq!(page.run("document.querySelector('.reply a').href"), "https://x.example/a?b=1");
     assert_eq!(page.count(".reply hr"), 1);
@@ -275,6 +277,12 @@ fn a_link_that_is_pasted_into_an_open_page_is_taken_and_does_not_stay_in_the_add
     page.see("[data-action=link]");
     assert_eq!(page.run("location.hash"), "");
     page.click("[data-action=link]");
+    page.see("nav");
+    assert_eq!(gate.get("/api/v1/devices").json().as_array().unwrap().len(), 2);
+    // Who has a key already is not made another device, unless they want it.
+    paste();
+    page.see_text("main", "linked already");
+    page.click("[data-action=keepDevice]");
     page.see("nav");
     assert_eq!(gate.get("/api/v1/devices").json().as_array().unwrap().len(), 2);
 }

@@ -16,6 +16,11 @@ const SHORT_PATHS: &str = "(() => { const texts = document.createTreeWalker(docu
     document.querySelectorAll('input').forEach((input) => { if (input.type === 'text') input.value = short(input.value) }); \
     return true })()";
 
+/// Where no font has Chinese letters, all of them are drawn as one box.
+const HAS_CHINESE_LETTERS: &str = "(() => { const drawn = (letter) => { const canvas = document.createElement('canvas'); \
+    const pen = canvas.getContext('2d'); pen.font = '30px sans-serif'; pen.fillText(letter, 2, 40); return canvas.toDataURL() }; \
+    return drawn('会') !== drawn('话') })()";
+
 #[test]
 fn the_main_views_have_their_picture_taken() {
     let home = Home::new();
@@ -63,6 +68,7 @@ fn the_main_views_have_their_picture_taken() {
             page.shot(&folder.join(format!("{view}-{name}.png")), !is_conversation);
         };
         page.see("[data-action=link]");
+        assert_eq!(page.run(HAS_CHINESE_LETTERS), true, "a font for Chinese: `./check` brings one");
         shot("link");
         page.click("[data-action=link]");
         page.see(".prompt .diff");
@@ -91,6 +97,7 @@ fn a_page_without_sessions_and_one_without_a_gate_have_their_picture_taken() {
     std::fs::create_dir_all(&folder).unwrap();
     for (name, screen) in [("desktop-light", DESKTOP), ("phone-dark", CHINESE_PHONE)] {
         let home = Home::new();
+        home.write_config(&format!("[start]\nfolders = [{:?}]\n", home.project().display()));
         let gate = home.serve();
         let browser = Browser::start(&home);
         let page = browser.linked(name, &gate, &["start", "admin"], screen);

@@ -4,6 +4,9 @@ use super::site::Site;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use crate::support::browser::DESKTOP;
+use crate::support::home::Home;
+use crate::support::http::Request;
+use crate::support::standin::StandIn;
 use serde_json::json;
 use std::fs;
 
@@ -36,6 +39,37 @@ fn servers_of_a_folder_are_shown_with_their_state_and_approved_as_they_were_seen
     page.click("[data-action=yesApprove]");
     page.see_text("[data-name=fake] .badge", "connected");
     assert!(page.barriers().is_empty(), "{:?}", page.barriers());
+}
+
+#[test]
+fn a_server_is_approved_on_the_page_of_a_gate_that_a_session_started() {
+    let home = Home::new();
+    // It starts the gate, and so the gate's parent is gone.
+    let session = StandIn::start(&home, &["--label", "api"]);
+    home.wait_for_gate();
+    home.attached(1);
+    let server = json!({"mcpServers": {"fake": {"command": "/nowhere/at-all"}}});
+    fs::write(home.project().join(".mcp.json"), server.to_string()).unwrap();
+    let gate = home.listening();
+    let folder = home.project().display().to_string();
+    let path = format!("/api/v1/mcp/servers?folder={folder}");
+    let listed = || Request::get(&path).token(home.token()).send(&gate).expect(200).json()[0].clone();
+    let hash = listed()["hash"].clone();
+    let named = json!({"folder": folder, "name": "fake", "hash": hash});
+    Request::post("/api/v1/mcp/servers/approve").token(home.token()).json(&named).send(&gate).expect(200);
+    assert_eq!(listed()["state"], "failed", "it may be started, and there is no such program");
+    drop(session);
+}
+
+#[test]
+fn who_looks_at_the_servers_of_a_folder_leaves_no_session_behind() {
+    let site = Site::new();
+    let ours = json!({"mcpServers": {"gate": {"command": env!("CARGO_BIN_EXE_portcullis"), "args": ["channel"]}}});
+    fs::write(site.home.user().join(".claude.json"), ours.to_string()).unwrap();
+    let path = format!("/api/v1/mcp/servers?folder={}", site.home.project().display());
+    let servers = site.gate.get(&path).expect(200).json();
+    assert_eq!(servers[0]["state"], "connected", "{servers}");
+    assert_eq!(site.home.records("attached"), [""; 0]);
 }
 
 #[test]

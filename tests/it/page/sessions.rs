@@ -7,6 +7,7 @@ use crate::run::api::serve;
 use crate::support::browser::{Browser, DESKTOP};
 use crate::support::claude::Claude;
 use crate::support::home::Home;
+use crate::support::http::Request;
 use crate::support::standin::StandIn;
 use crate::support::until;
 use serde_json::json;
@@ -71,8 +72,10 @@ fn a_session_is_paused_changed_and_ended_and_goes_on_in_another() {
     page.see_text(".said .text", "two");
     model.wait_for_turn("again");
     page.click(".back");
-    page.click("button >> text=Show ended ones");
-    page.see(".session.ended");
+    page.see(".session");
+    // The one that ended went on: it is told of there.
+    page.gone("button >> text=Show ended ones");
+    assert_eq!(page.count(".session"), 1);
 }
 
 #[test]
@@ -154,6 +157,40 @@ fn a_gate_that_is_away_when_a_session_is_started_is_said_once_and_the_list_comes
 }
 
 #[test]
+fn where_no_session_can_be_started_that_is_said_before_anything_is_written() {
+    let home = Home::new();
+    // A gate that a session started has no folder of its own.
+    let _session = StandIn::start(&home, &[]);
+    home.wait_for_gate();
+    let rights = json!({"rights": ["start"]});
+    let link = Request::post("/api/v1/devices/links").token(home.token()).json(&rights).send(&home.listening());
+    let secret = link.expect(200).json()["secret"].as_str().unwrap().to_owned();
+    let status = home.status();
+    let address = status["listen"].as_str().unwrap().trim_start_matches("http://");
+    let browser = Browser::start(&home);
+    let page = browser.open("a", &format!("http://{address}/#link={secret}"), DESKTOP);
+    page.click("[data-action=link]");
+    page.click("a.primary");
+    page.see_text(".empty", "No folder is configured");
+    page.see_text(".empty", "folders = [\"~/code\"]");
+    assert_eq!(page.count("textarea, [data-action=start]"), 0);
+    assert!(page.barriers().is_empty(), "{:?}", page.barriers());
+}
+
+#[test]
+fn why_a_session_was_not_started_and_what_to_do_are_two_sentences() {
+    let site = Site::with(&Model::start(vec![]));
+    let page = site.page(&["start"], DESKTOP);
+    page.click("a.primary");
+    page.fill("input[list=folders]", "/nowhere");
+    page.fill("textarea", "go");
+    page.click("[data-action=start]");
+    page.see_text(".notice", "sessions may not be started in \"/nowhere\"");
+    let said = page.text(".notice");
+    assert!(said.contains(". Name a folder below one of “folders”") && said.ends_with("there."), "{said}");
+}
+
+#[test]
 fn a_conversation_of_a_terminal_goes_on_on_the_page() {
     let home = Home::new();
     let model = Model::start(vec![Rule::on_text("colours").say("Red and blue."), Rule::on_text("third").say("Green.")]);
@@ -217,6 +254,34 @@ fn a_session_that_the_gate_does_not_know_is_said_where_someone_looks() {
     assert!(!page.text("main").contains("Nothing was said"), "{}", page.text("main"));
     page.click(".empty a");
     page.see_text(".empty", "No session is connected");
+}
+
+#[test]
+fn what_was_said_while_nobody_looked_stands_in_the_order_in_which_it_was_said() {
+    const CONVERSATION: &str = "5b3e1c9a-0000-4000-8000-00000000cccc";
+    let site = Site::new();
+    let folder = site.home.user().join(".claude/projects/-project");
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut transcript = std::fs::File::create(folder.join(format!("{CONVERSATION}.jsonl"))).unwrap();
+    let session =
+        StandIn::start_command(&site.home, StandIn::command_of(&site.home, &["--label", "api"], CONVERSATION));
+    site.home.attached(1);
+    for number in ["one", "two"] {
+        site.gate.say("/?label=api", &format!("question {number}")).expect(200);
+        session.next_event();
+        let now = chrono::Utc::now().format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+        let content = json!([{"type": "text", "text": format!("answer {number}")}]);
+        let message = json!({"id": number, "content": content});
+        writeln!(transcript, "{}", json!({"type": "assistant", "timestamp": now, "message": message})).unwrap();
+    }
+    let page = site.page(&[], DESKTOP);
+    page.click(".session");
+    page.see_text(".said .text", "answer two");
+    page.see_text(".said .event", "question two");
+    let said = page.text(".said");
+    let place = |words: &str| said.find(words).unwrap_or_else(|| panic!("{words}: {said}"));
+    let places = ["question one", "answer one", "question two", "answer two"].map(place);
+    assert!(places.is_sorted(), "{said}");
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::net::TcpStream;
 
 /// A command of many lines, none of them long.
 fn tall(first: &str) -> String {
-    format!("touch {first}\n{}", (1..12).map(|line| format!("echo {line}\n")).collect::<String>())
+    format!("touch {first}\n{}", (1..13).map(|line| format!("echo {line}\n")).collect::<String>())
 }
 
 /// Scrolls to the end as people do, so that everything on the way is on the screen.
@@ -31,7 +31,7 @@ const IS_HEAD_IN_SIGHT: &str = "(() => { const head = document.querySelector('.p
 fn a_tall_prompt_is_opened_at_its_head_and_what_was_never_on_the_screen_is_not_allowed_by_one_press() {
     let model = shell(&[&tall("one.txt")]);
     let site = Site::with(&model);
-    let page = site.page(&[], Screen { size: (390, 600), ..PHONE });
+    let page = site.page(&[], Screen { size: (390, 566), ..PHONE });
     page.see(".empty");
     site.go();
     page.click(".session");
@@ -59,7 +59,7 @@ fn who_goes_to_the_end_is_shown_the_head_of_a_prompt_first_and_asked_once_more()
     for number in 1..=30 {
         session.hook("UserPromptSubmit", &json!({"prompt": format!("prompt {number}, which takes some room")}));
     }
-    let page = site.page(&[], Screen { size: (390, 600), ..PHONE });
+    let page = site.page(&[], Screen { size: (390, 566), ..PHONE });
     page.click(".session");
     page.see_text(".said .user", "prompt 30");
     is_true(&page, "its end", IS_AT_END);
@@ -110,6 +110,7 @@ fn a_plan_is_opened_at_its_head_and_who_jumps_to_its_end_is_asked_once_more() {
     page.click(".session");
     page.see(".prompt .plan");
     is_true(&page, "the head of the plan", IS_HEAD_IN_SIGHT);
+    assert_eq!(page.run("document.querySelector('.jump').hidden"), true, "nothing newer is below but the plan itself");
     page.run("scrollTo(0, 1e6)");
     page.see("[data-action=approvePlan]:not([aria-disabled])");
     page.click("[data-action=approvePlan]");
@@ -155,7 +156,7 @@ fn a_tall_question_is_opened_at_its_head_and_what_is_missing_is_said_where_it_is
     let (gate, _posted) =
         asking(&home, "AskUserQuestion", &json!({"questions": [question("colour"), question("size")]}));
     let browser = Browser::start(&home);
-    let page = browser.linked("a", &gate, &[], Screen { size: (390, 600), ..PHONE });
+    let page = browser.linked("a", &gate, &[], Screen { size: (390, 566), ..PHONE });
     page.click(".session");
     page.see_text("legend", "Which size?");
     is_true(&page, "the head of the question", IS_HEAD_IN_SIGHT);

@@ -167,3 +167,19 @@ fn installed_hooks_leave_no_error_behind_in_a_run() {
     }
     assert_eq!(transcripts, 1);
 }
+
+#[test]
+fn hooks_of_a_copy_of_the_program_stay_out_of_a_run_by_the_first() {
+    let home = Home::new();
+    let gate = home.serve();
+    // A program in a build folder is copied, and the copy is what the hooks run.
+    install(&home, &[]);
+    assert!(home.user().join(".local/bin/portcullis").exists());
+    let model = shell(&["touch made.txt"]);
+    let run = Driven::start(&home, &model, &["go"]);
+    gate.allow(&gate.only_ask());
+    run.wait().ok();
+    assert!(home.project().join("made.txt").exists());
+    assert_eq!(home.records("asked").len(), 1, "one prompt");
+    assert_eq!(home.records("attached").len(), 1, "of one session");
+}

@@ -15,6 +15,8 @@ const LONG: Duration = Duration::from_secs(60);
 /// The CLI takes no key for a second after a dialog has opened, so a key is pressed again when nothing came of it.
 const BETWEEN_KEYS: Duration = Duration::from_millis(1200);
 const LOOK: Duration = Duration::from_millis(30);
+/// Columns and rows of a terminal where nothing depends on them.
+const SIZE: (u16, u16) = (170, 50);
 
 pub(crate) struct Interactive {
     tmux: Tmux,
@@ -45,7 +47,7 @@ impl Interactive {
             words.extend(["--permission-mode", "default"].map(str::to_owned));
         }
         words.extend(args.iter().map(|word| (*word).to_owned()));
-        let tmux = Tmux::start(command, &words, home.user().join("tmp"), log);
+        let tmux = Tmux::start(command, &words, home.user().join("tmp"), log, SIZE);
         tmux.wait("an empty prompt", |screen| screen.lines().any(|line| line.trim_end() == "❯"));
         Self { tmux }
     }
@@ -136,13 +138,19 @@ impl Tmux {
     /// A command of ours, as a person at a terminal has it.
     #[track_caller]
     pub(crate) fn running(home: &Home, command: &Command) -> Self {
+        Self::running_at(home, command, SIZE)
+    }
+
+    /// The same on a terminal of so many columns and rows.
+    #[track_caller]
+    pub(crate) fn running_at(home: &Home, command: &Command, size: (u16, u16)) -> Self {
         fs::create_dir_all(home.user().join("tmp")).unwrap();
         let mut tmux = home.program("tmux");
         tmux.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
         tmux.env("LANG", "C.UTF-8").env("TERM", "xterm-256color");
         let words = std::iter::once(command.get_program()).chain(command.get_args());
         let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
-        Self::start(tmux, &words, home.user().join("tmp"), home.user().join("none.log"))
+        Self::start(tmux, &words, home.user().join("tmp"), home.user().join("none.log"), size)
     }
 
     /// Types a line and sends it.
@@ -152,11 +160,18 @@ impl Tmux {
     }
 
     #[track_caller]
-    fn start(mut command: Command, words: &[String], folder: PathBuf, log: PathBuf) -> Self {
+    fn start(
+        mut command: Command,
+        words: &[String],
+        folder: PathBuf,
+        log: PathBuf,
+        (columns, rows): (u16, u16),
+    ) -> Self {
         // Its socket goes with the home, and its path has to be short.
         let name = "t".to_owned();
         command.env("TMUX_TMPDIR", &folder).env_remove("TMUX");
-        command.args(["-L", &name, "-f", "/dev/null", "new-session", "-d", "-x", "170", "-y", "50"]).args(words);
+        command.args(["-L", &name, "-f", "/dev/null", "new-session", "-d"]);
+        command.args(["-x", &columns.to_string(), "-y", &rows.to_string()]).args(words);
         let started = command.output().expect("tmux is there: `./check` brings it");
         assert!(started.status.success(), "tmux: {started:?}");
         let mut tmux = Self { name, folder, log, pids: vec![] };

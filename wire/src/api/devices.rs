@@ -102,6 +102,9 @@ pub struct MeView {
     /// Whether the gate tells devices by Web Push.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pushes: bool,
+    /// Under which address the page is found from elsewhere. Links are not made there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub public_url: Option<String>,
 }
 
 /// What a browser needs to be told by Web Push.

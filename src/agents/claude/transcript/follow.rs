@@ -166,7 +166,7 @@ impl TranscriptFollowing {
     }
 
     /// Looks at the file on a thread that may wait for the disk, and tells what it says.
-    async fn tell_of(&mut self, look: impl FnOnce(&mut FollowedFile) -> Vec<EntryKind> + Send + 'static) {
+    async fn tell_of(&mut self, look: impl FnOnce(&mut FollowedFile) -> Vec<FoundEntry> + Send + 'static) {
         let Some(mut file) = self.file.take() else { return };
         let looking = tokio::task::spawn_blocking(move || {
             let told = look(&mut file);
@@ -174,13 +174,13 @@ impl TranscriptFollowing {
         });
         let Ok((file, told)) = looking.await else { return };
         self.file = Some(file);
-        for entry in told {
+        for FoundEntry { at, entry } in told {
             let is_news = match &entry {
                 // A hook tells those.
                 EntryKind::User { .. } | EntryKind::Event { .. } => {
                     let place = self.awaited.iter().position(|awaited| is_same(awaited, &entry));
                     if let Some(awaited) = place.and_then(|place| self.awaited.remove(place)) {
-                        self.session.stream().push(awaited);
+                        self.session.stream().push_from(awaited, at);
                     }
                     false
                 }
@@ -190,7 +190,7 @@ impl TranscriptFollowing {
             };
             self.words_end = matches!(entry, EntryKind::Text { .. });
             if is_news {
-                self.session.stream().push(entry);
+                self.session.stream().push_from(entry, at);
             }
         }
     }
@@ -271,6 +271,12 @@ fn is_same(told: &EntryKind, in_file: &EntryKind) -> bool {
     }
 }
 
+/// What the file tells, and when the client wrote it: that may be long before someone looks.
+struct FoundEntry {
+    at: u64,
+    entry: EntryKind,
+}
+
 /// The transcript of a conversation, as far as it was read.
 struct FollowedFile {
     transcripts: Option<Transcripts>,
@@ -297,7 +303,7 @@ impl FollowedFile {
     }
 
     /// The rest of the conversation that ends with this one.
-    fn begin(&mut self, conversation: String) -> Vec<EntryKind> {
+    fn begin(&mut self, conversation: String) -> Vec<FoundEntry> {
         if self.conversation.as_ref() == Some(&conversation) {
             return vec![];
         }
@@ -318,7 +324,7 @@ impl FollowedFile {
     }
 
     /// What the client has written since.
-    fn read_on(&mut self) -> Vec<EntryKind> {
+    fn read_on(&mut self) -> Vec<FoundEntry> {
         self.find();
         let Some(file) = &self.file else { return vec![] };
         let length = file.metadata().map_or(0, |about| about.len());
@@ -336,8 +342,12 @@ impl FollowedFile {
         };
         self.read += end as u64 + 1;
         let lines = bytes[..end].split(|byte| *byte == b'\n');
-        lines
-            .flat_map(|line| entries_of(&mut self.entries, line).map(|line| line.entries).unwrap_or_default())
-            .collect()
+        let mut found = vec![];
+        for line in lines.filter_map(|line| entries_of(&mut self.entries, line)) {
+            // One that says no time is of the moment it is read.
+            let at = if line.at == 0 { u64::MAX } else { line.at };
+            found.extend(line.entries.into_iter().map(|entry| FoundEntry { at, entry }));
+        }
+        found
     }
 }

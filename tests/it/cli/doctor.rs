@@ -276,7 +276,7 @@ fn hooks_of_an_older_release_are_reported_and_renewed_by_install() {
     let file = home.project().join(".claude/settings.local.json");
     fs::write(&file, old_settings(&home)).unwrap();
     let report = doctor(&home, "off", &["--json"]).ok().json();
-    has(&report, "hooks", "warn", "has hooks of an older release (version 1 of 5)");
+    has(&report, "hooks", "warn", "has hooks of an older release (version 1 of 6)");
     let finding = report["findings"]
         .as_array()
         .unwrap()

@@ -81,6 +81,11 @@ pub trait Disk {
         None
     }
 
+    /// Whether git knows a file, and leaves it where it removes what it does not know.
+    fn is_tracked(&self, _path: &str) -> bool {
+        false
+    }
+
     /// Goes through all that lies below a folder, links followed. False when there is too much of it.
     fn walk(&self, _folder: &str, _each: &mut dyn FnMut(&str)) -> bool {
         false

@@ -10,7 +10,6 @@ use super::glob::{PathPattern, text_matches};
 use super::line::{Fit, LinePattern};
 use super::named::is_about_files;
 use super::path::{has_dots, joined};
-
 use super::perhaps::might_run;
 use super::reading::writes_by_an_option;
 use super::rule::{Origin, PRIMARY, Pattern, Rule, has_literal_server, is_parameter};

@@ -124,7 +124,7 @@ pub(crate) fn files_of(words: &[ShellWord], folders: &[String], context: &Contex
     let copied = copied(words);
     let is_taken = |at: usize| !left_out.iter().any(|left| left.at == at);
     let is_only_read = |at: usize| copied.as_ref().is_some_and(|copied| copied.sources.contains(&at));
-    let mut all = |access| {
+    let mut all = |access: Access| {
         let taken = |at: &usize| is_taken(*at) && !(access == Access::Write && is_only_read(*at));
         let rest = (1..words.len()).filter(taken).map(|at| &words[at]);
         accesses.extend(named(rest, access, folders, context));

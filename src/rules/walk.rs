@@ -119,6 +119,10 @@ impl Disk for RealDisk {
         (lines.len() <= MOST_LINES).then_some(lines)
     }
 
+    fn is_folder(&self, path: &str) -> bool {
+        Path::new(path).is_dir()
+    }
+
     fn is_tracked(&self, path: &str) -> bool {
         let path = Path::new(path);
         let root = path.ancestors().skip(1).find(|folder| folder.join(".git").exists());

@@ -1,8 +1,10 @@
 //! Copies of single files: what is copied is only read, and what is made has its last name, or the one that is given.
 
+use super::call::{Context, Disk};
 use super::command::{is_the_systems, name_of};
 use super::inert::started;
 use super::shell::ShellWord;
+use super::suspects::Suspects;
 
 /// What `cp` does with its words, where that is certain.
 pub(super) struct Copied {
@@ -10,6 +12,7 @@ pub(super) struct Copied {
     pub(super) sources: Vec<usize>,
     /// What it makes where the last word is a folder.
     pub(super) made: Vec<String>,
+    into: String,
 }
 
 /// The letters by which no other file is written and nothing becomes a link: with others a change of the copy may be one
@@ -33,7 +36,15 @@ pub(super) fn copied(words: &[ShellWord]) -> Option<Copied> {
     let ((_, into), sources) = operands.split_last().filter(|(_, sources)| !sources.is_empty())?;
     let last = |word: &ShellWord| word.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
     let made = sources.iter().map(|(_, word)| format!("{}/{}", into.text, last(word))).collect();
-    Some(Copied { sources: sources.iter().map(|(at, _)| *at).collect(), made })
+    Some(Copied { sources: sources.iter().map(|(at, _)| *at).collect(), made, into: into.text.clone() })
+}
+
+/// Where a copy by itself goes to, if that is no folder: then nothing is made in it. Another command of the line could make
+/// one there first.
+pub(super) fn no_folder(suspects: &Suspects, context: &Context, disk: &dyn Disk) -> Option<String> {
+    let [command] = suspects.found.as_slice() else { return None };
+    let into = context.absolute(&copied(&command.words)?.into)?;
+    (!disk.is_folder(&into)).then_some(into)
 }
 
 #[cfg(test)]

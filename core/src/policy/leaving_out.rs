@@ -14,7 +14,7 @@ pub(super) struct LeftOut<'line> {
 }
 
 /// Programs with their options of this kind, and the letters of those that surely have no value.
-const PROGRAMS: [(&str, &str, &[&str]); 28] = [
+const PROGRAMS: [(&str, &str, &[&str]); 29] = [
     ("ack", "ilnrw", &["--ignore-dir"]),
     ("ag", "ilnw", &["--ignore", "--ignore-dir"]),
     ("black", "qv", &["--exclude", "--extend-exclude", "--force-exclude"]),
@@ -28,6 +28,7 @@ const PROGRAMS: [(&str, &str, &[&str]); 28] = [
     ("fd", "HIaips", &["--exclude"]),
     ("fgrep", "HILachilnoqrsvw", &["--exclude", "--exclude-dir", "--include"]),
     ("flake8", "qv", &["--exclude", "--extend-exclude"]),
+    ("git", "dfqxX", &["--exclude", "-e"]),
     ("grep", "EFGHILPachilnoqrsvw", &["--exclude", "--exclude-dir", "--include"]),
     ("gtar", "cxtzjJvp", &["--exclude"]),
     ("isort", "qv", &["--skip", "--skip-glob"]),
@@ -75,6 +76,10 @@ pub(super) fn left_out(words: &[ShellWord], stops_early: impl Fn() -> bool) -> V
     let name = name_of(&first.text);
     let Ok(row) = PROGRAMS.binary_search_by(|(program, ..)| program.cmp(&name)) else { return vec![] };
     if !first.is_literal || !is_the_systems(&first.text) {
+        return vec![];
+    }
+    // Of git it is an option of one subcommand alone.
+    if name == "git" && rest.first().is_none_or(|word| word.text != "clean") {
         return vec![];
     }
     let (_, letters, options) = PROGRAMS[row];
@@ -162,6 +167,7 @@ mod tests {
             ("timeout 5 rsync -av --delete --exclude .git --exclude='.env' a b", vec![".git", ".env"]),
             ("grep -rn --exclude-dir .git x", vec![".git"]),
             ("zip -r a.zip . -x '.git/*' 'b/*'", vec![".git/*", "b/*"]),
+            ("git clean -fdx -e .claude", vec![".claude"]),
             ("zip -r a.zip -x b @ secrets/key", vec!["b"]),
             ("flake8 --exclude=.git,x .", vec![".git,x"]),
         ] {
@@ -185,6 +191,7 @@ mod tests {
             "export POSIXLY_CORRECT=1; rsync a --exclude .git/config",
             "set -o posix; rsync a --exclude .git/config",
             "cp --exclude .git a",
+            "git commit -e .git/x",
         ] {
             assert!(values(line).is_empty() || values(line) == ["--exclude"], "{line}: {:?}", values(line));
         }

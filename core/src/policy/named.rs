@@ -147,7 +147,8 @@ pub(crate) fn files_of(words: &[ShellWord], folders: &[String], context: &Contex
         rest.iter().filter_map(|word| word.text.strip_prefix("of=")).for_each(|name| one(name, Access::Write));
     }
     if matches!(name, "cp" | "mv" | "install" | "ln" | "scp" | "rsync") {
-        for name in put_into(rest) {
+        let taken: Vec<ShellWord> = (1..words.len()).filter(|at| is_taken(*at)).map(|at| words[at].clone()).collect();
+        for name in put_into(&taken) {
             one(&name, Access::Write);
         }
     }

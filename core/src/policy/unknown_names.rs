@@ -17,7 +17,7 @@ use super::places::{ABOVE, places_printed, prints_folder_above};
 use super::printing::{names_printed, with_blanks};
 use super::reading::{Descent, Reading};
 use super::saving::{address_lists, last_parts};
-use super::shell::{ANY, Piece, ShellWord, Way};
+use super::shell::{ANY, Piece, STAR, ShellWord, Way};
 use super::starts::starts;
 use super::suspects::{Found, Suspects};
 use super::templates::made_names;
@@ -81,6 +81,10 @@ impl Toucher<'_> {
         let printing: Vec<&Found> = self.suspects.found.iter().filter(prints).collect();
         for name in printing.into_iter().flat_map(|command| names_printed(command, self.suspects)).take(MOST) {
             self.name(&name, &touch);
+            // What it prints may hold what another one does.
+            if name.contains(ANY) {
+                self.fill(&ShellWord::read(&name), &touch);
+            }
             let pattern = as_pattern(&name);
             if pattern != name {
                 self.name(&pattern, &touch);
@@ -295,7 +299,10 @@ fn parts_of_names(suspects: &Suspects) -> Vec<(usize, String)> {
                 );
             }
         }
-        parts.extend(places_printed(command, suspects).into_iter().map(|name| (at, name)));
+        // What is only listed counts where another command gets it.
+        let places = places_printed(command, suspects).into_iter();
+        let places = places.filter(|name| command.is_nested || !name.contains(STAR));
+        parts.extend(places.map(|name| (at, name)));
     }
     parts.into_iter().rev().collect()
 }

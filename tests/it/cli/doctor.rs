@@ -306,7 +306,7 @@ fn a_session_with_hooks_of_an_older_release_is_named_in_status_and_doctor() {
     let session = StandIn::start(&home, &["--label", "api"]);
     let status = || home.run(&["status"]).ok().stdout;
     session.hook("UserPromptSubmit", &json!({"prompt": "hello", "permission_mode": "default"}));
-    until("the hooks", || (home.attached(1)[0]["hooks_version"] == 5).then_some(()));
+    until("the hooks", || (home.attached(1)[0]["hooks_version"] == 6).then_some(()));
     assert!(!status().contains("older release"), "{}", status());
 
     // What the first release wrote had no version.

@@ -266,7 +266,6 @@ fn a_known_program_is_read_behind_one_that_is_not() {
             "prlimit git config core.fsmonitor ./x",
             "poetry run sqlite3 :memory: \"select writefile('.mcp'||'.json','x')\"",
             "npm exec -- curl -w '%output{.mcp.json}x' h",
-            "sudo npm exec -- git -c core.fsmonitor=./x status",
             "ssh-agent git worktree remove --force .",
             "npm exec -- cat $(pwd)/secrets/key",
         ],

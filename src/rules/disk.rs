@@ -72,6 +72,18 @@ pub(super) fn text_of(path: &Path) -> Result<Option<String>, Failure> {
     text.map(Some).map_err(|_| Problem::new("it is not UTF-8", "save the file as UTF-8").while_doing(doing()))
 }
 
+/// What is in a file, unless it is none, or larger than that. A pipe of that name must not make us wait.
+pub(super) fn bytes_of(path: &Path, largest: u64) -> Option<Vec<u8>> {
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?);
+    if !file.metadata().is_ok_and(|about| about.is_file() && about.len() <= largest) {
+        return None;
+    }
+    let mut bytes = vec![];
+    file.take(largest).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
 /// The folder that holds `.git`, here or above, else the folder itself. The home of the user is no project because of
 /// a `.git` in it, unless one works right there.
 pub(crate) fn project_root(folder: &Path, home: Option<&Path>) -> PathBuf {

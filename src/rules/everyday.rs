@@ -113,7 +113,12 @@ impl Place {
     }
 
     pub(super) fn decided(&self, mode: Mode, line: &str) -> Judgement {
-        let around = self.rules.around(&self.project, &[], None);
+        self.decided_in(&self.project, mode, line)
+    }
+
+    /// The same of a session that works in another folder.
+    pub(super) fn decided_in(&self, folder: &Path, mode: Mode, line: &str) -> Judgement {
+        let around = self.rules.around(folder, &[], None);
         let input = [("command".to_owned(), Given::Text(line.to_owned()))].into();
         self.rules.decide(mode, &around, Call::new("Bash", input))
     }

@@ -182,3 +182,125 @@ fn what_is_above_a_link_is_above_where_it_leads() {
         assert!(passes(line), "{line}");
     }
 }
+
+#[test]
+fn a_search_goes_through_links_to_a_denied_file() {
+    let place = place();
+    std::fs::create_dir(place.project.join("docs")).unwrap();
+    std::os::unix::fs::symlink("../secrets", place.project.join("docs/more")).unwrap();
+    let passes = |line: &str| place.decided(Mode::BypassPermissions, line).decision == Decision::Allow;
+    for line in ["grep -R x docs", "grep --dereference-recursive x docs", "rg -L x docs", "grep -R x docs/m*"] {
+        assert!(!passes(line), "{line}");
+    }
+    assert!(passes("grep -R x src"));
+}
+
+#[test]
+fn what_lies_above_is_found_by_where_a_repository_begins() {
+    let place = Place::with("[[rule]]\ndeny = \"Read(~/code/project/secrets/**)\"\n");
+    write(&place.project.join("secrets/key"));
+    let folder = place.project.join("src");
+    let passes = |line: &str| place.decided_in(&folder, Mode::BypassPermissions, line).decision;
+    for line in [
+        "cat ../secrets/key",
+        "cat $(git rev-parse --show-toplevel)/secrets/key",
+        "cat \"$(git rev-parse --show-toplevel)/secrets/key\"",
+        "cd $(git rev-parse --show-toplevel) && cat secrets/key",
+        "cat $(git rev-parse --show-cdup)secrets/key",
+        "x=$(git rev-parse --show-toplevel); cat $x/secrets/key",
+        "cat $(dirname $PWD)/secrets/key",
+        "cat $(dirname $(pwd))/secrets/key",
+        "cat $(npm prefix)/secrets/key",
+        "cd \"$(git rev-parse --show-toplevel)/secrets\" && cat key",
+    ] {
+        assert_ne!(passes(line), Decision::Allow, "{line}");
+    }
+    for line in ["cat $(git rev-parse --show-toplevel)/README.md", "git -C $(git rev-parse --show-toplevel) status"] {
+        assert_eq!(passes(line), Decision::Allow, "{line}");
+    }
+    let passes = |line: &str| place.decided(Mode::BypassPermissions, line).decision;
+    for line in [
+        "cat $(pwd)/secrets/key",
+        "cat \"$(pwd -P)/secrets/key\"",
+        "cat $(/bin/pwd)/secrets/key",
+        "cat $(dirname $(readlink -f README.md))/secrets/key",
+        "cat $(dirname $(dirname $(realpath src/main.rs)))/secrets/key",
+        "cat $(git rev-parse --git-path x)/../../secrets/key",
+        "x=`pwd`; y=secrets; cat $x/$y/key",
+        "pwd | xargs -I{} cat {}/secrets/key",
+        "pwd | while read d; do cat $d/secrets/key; done",
+        "find . -name 'sec*' | xargs -I{} cat {}/key",
+        "find . -name 'sec*' | while read d; do cat $d/key; done",
+        "fd -t d sec -x cat {}/key",
+        "tar cf - $(pwd) | tar tf -",
+        "cp -r $(pwd) /tmp/x",
+        "cat < $(pwd)/secrets/key",
+        "cat \"$(git rev-parse --show-toplevel)/secrets/key\"",
+        "cat $(find . -maxdepth 1 -name 'sec*')/key",
+        "d=$(find . -type d -name 'sec*'); cat $d/key",
+        "cat $(ls -d s*ts)/key",
+        "cd src; cat $(cd ../secrets; git rev-parse --show-prefix)key",
+    ] {
+        assert_ne!(passes(line), Decision::Allow, "{line}");
+    }
+    for line in ["cat $(pwd)/README.md", "cat $(find . -maxdepth 1 -name 'sr*')/main.rs"] {
+        assert_eq!(passes(line), Decision::Allow, "{line}");
+    }
+}
+
+#[test]
+fn git_takes_neither_the_working_folder_nor_what_guards_it() {
+    let place = place();
+    let passes = |line: &str| place.decided(Mode::BypassPermissions, line).decision == Decision::Allow;
+    let name = place.project.file_name().unwrap().to_str().unwrap();
+    for line in [
+        "git worktree remove --force .".to_owned(),
+        "git worktree remove -f $PWD".to_owned(),
+        format!("git worktree remove --force ../{name}"),
+        format!("git worktree remove --force {name}"),
+        "git worktree move . ../elsewhere".to_owned(),
+    ] {
+        assert!(!passes(&line), "{line}");
+    }
+    assert!(passes("git worktree remove ../feature") && passes("git worktree add ../feature"));
+
+    assert!(passes("git clean -fdx") && passes("git stash -u"));
+    write(&place.project.join(".claude/settings.local.json"));
+    assert!(passes("git clean -fd") && passes("git stash -u"), "an agent has told git to ignore it");
+    for line in ["git clean -fdx", "git clean -fX", "git stash -a", "git stash push --all", "git -C . clean -xfd"] {
+        assert!(!passes(line), "{line}");
+    }
+    assert!(passes("git clean -fdx -e .claude") && passes("git clean -ndx"));
+    write(&place.project.join(".mcp.json"));
+    assert!(!passes("git clean -fd") && !passes("git stash -u"));
+    std::fs::write(place.project.join(".gitignore"), ".mcp.json\n").unwrap();
+    assert!(passes("git clean -fd") && !passes("git clean -fdx -e .claude"));
+    // One that git knows stays.
+    std::fs::write(place.project.join(".gitignore"), "").unwrap();
+    std::fs::write(place.project.join(".git/index"), b"DIRC\0\0\0\x02 x \0\x09.mcp.json\0\0").unwrap();
+    assert!(passes("git clean -fd"));
+}
+
+#[test]
+fn a_program_that_is_not_known_hides_none_that_is() {
+    let place = place();
+    write(&place.project.join("ev/.mcp.json"));
+    let passes = |line: &str| place.decided(Mode::BypassPermissions, line).decision == Decision::Allow;
+    for line in [
+        "npm exec --offline -- grep -r topsecret .",
+        "npm exec --offline -- find . -name 'k*' -exec cat {} +",
+        "npm exec --offline -- cp -r ev/. .",
+        "npm exec -- rsync -a ev/ ./",
+        "uv run tar cf /tmp/x .",
+        "npm exec -- zip -r /tmp/x .",
+        "bundle exec rg --hidden x .",
+        "setarch x86_64 cp -r . /tmp/x",
+        "python3 -m zipapp . -o /tmp/x",
+    ] {
+        assert!(!passes(line), "{line}");
+    }
+    for line in ["npm exec -- grep -n x README.md", "uv run pytest -k grep", "npx eslint .", "uv run find src -name x"]
+    {
+        assert!(passes(line), "{line}");
+    }
+}

@@ -3,11 +3,9 @@
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fs;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use portcullis_core::policy::{Disk, is_any_depth, is_literal, is_part};
-use rustix::fs::OFlags;
 
 use super::disk;
 
@@ -18,6 +16,8 @@ const MOST_MADE: usize = 1_000;
 
 /// A longer file is no list of names that is read.
 const LARGEST_LIST: u64 = 1 << 20;
+/// A longer index of git is not read.
+const LARGEST_INDEX: u64 = 32 << 20;
 /// The lines of a list that are read.
 const MOST_LINES: usize = 20_000;
 
@@ -114,17 +114,31 @@ impl Disk for RealDisk {
     }
 
     fn lines(&self, path: &str) -> Option<Vec<String>> {
-        // A pipe of that name must not make us wait.
-        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let file = fs::File::from(rustix::fs::open(path, flags, rustix::fs::Mode::empty()).ok()?);
-        if !file.metadata().is_ok_and(|about| about.is_file() && about.len() <= LARGEST_LIST) {
-            return None;
-        }
-        let mut bytes = vec![];
-        file.take(LARGEST_LIST).read_to_end(&mut bytes).ok()?;
-        let text = String::from_utf8(bytes).ok()?;
+        let text = String::from_utf8(disk::bytes_of(Path::new(path), LARGEST_LIST)?).ok()?;
         let lines: Vec<String> = text.split(['\n', '\0']).take(MOST_LINES + 1).map(str::to_owned).collect();
         (lines.len() <= MOST_LINES).then_some(lines)
+    }
+
+    fn is_folder(&self, path: &str) -> bool {
+        Path::new(path).is_dir()
+    }
+
+    fn is_tracked(&self, path: &str) -> bool {
+        let path = Path::new(path);
+        let root = path.ancestors().skip(1).find(|folder| folder.join(".git").exists());
+        let Some((root, name)) = root.and_then(|root| Some((root, path.strip_prefix(root).ok()?.to_str()?))) else {
+            return false;
+        };
+        // In a further working folder of a repository it is a file that says where the rest is.
+        let own = root.join(".git");
+        let index = match self.lines(&own.to_string_lossy()) {
+            Some(lines) => lines.first().and_then(|line| line.strip_prefix("gitdir: ")).map(|place| root.join(place)),
+            None => Some(own),
+        };
+        let bytes = index.and_then(|folder| disk::bytes_of(&folder.join("index"), LARGEST_INDEX)).unwrap_or_default();
+        // A name stands there behind its length, and ends with a zero.
+        let entry = [&[u8::try_from(name.len() % 256).unwrap_or_default()], name.as_bytes(), &[0]].concat();
+        bytes.windows(entry.len()).any(|window| window == entry)
     }
 
     /// Breadth first, so that what lies near is found before there is too much. Both names of a link are given.

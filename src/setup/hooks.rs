@@ -22,7 +22,23 @@ const SHARED_LINE: &str =
 
 /// Runs the program that stands behind it, and says nothing where there is none. The client blocks a call whose hook before
 /// it fails, and goes on by itself once the program was deleted.
-const GUARDED: [&str; 3] = ["/bin/sh", "-c", r#"if [ -x "$0" ]; then exec "$0" "$@"; fi"#];
+///
+/// The variables of a project's settings get here. Those by which a shell runs nothing, or something else first, are taken
+/// away; and all of its words are special builtins, in whose place no function of a project's comes.
+const GUARDED: [&str; 12] = [
+    "/usr/bin/env",
+    "-u",
+    "SHELLOPTS",
+    "-u",
+    "BASHOPTS",
+    "-u",
+    "BASH_ENV",
+    "-u",
+    "ENV",
+    "/bin/sh",
+    "-c",
+    r#"trap 'exit 0' 0; : <"$0"; trap - 0; exec "$0" "$@""#,
+];
 
 /// The option of `portcullis hook` by which hooks that `install` wrote tell their version.
 const INSTALLED: &str = "--installed";
@@ -156,10 +172,9 @@ pub(crate) fn program_of(hook: &serde_json::Value) -> Option<&str> {
     let args = hook["args"].as_array().into_iter().flatten();
     let words: Vec<&str> =
         hook["command"].as_str().into_iter().chain(args.filter_map(serde_json::Value::as_str)).collect();
-    let call = match words.as_slice() {
-        [shell, flag, _, call @ ..] if [*shell, *flag] == GUARDED[..2] => call,
-        call => call,
-    };
+    // Of any release: the shell stood there alone before.
+    let shell = words.iter().position(|word| *word == "/bin/sh").filter(|at| words.get(at + 1) == Some(&"-c"));
+    let call = shell.and_then(|at| words.get(at + 3..)).unwrap_or(&words);
     let [program, "hook", ..] = call else { return None };
     (program.rsplit('/').next() == Some("portcullis")).then_some(program)
 }
@@ -231,11 +246,58 @@ mod tests {
     }
 
     #[test]
+    fn no_variable_of_a_project_keeps_the_hook_before_a_call_from_running() {
+        use std::process::Command;
+        let folder = tempfile::tempdir().unwrap();
+        let first = folder.path().join("first");
+        std::fs::write(&first, "exit 0\n").unwrap();
+        // Some systems have another shell by that name than this one.
+        let bash = folder.path().join("sh");
+        std::os::unix::fs::symlink("/bin/bash", &bash).unwrap();
+        let run = |shell: &str, (name, value): (&str, &str), program: &str| {
+            let words = GUARDED.map(|word| if word == "/bin/sh" { shell } else { word });
+            let mut command = Command::new(words[0]);
+            command.args(&words[1..]).args([program, "it runs"]).env(name, value);
+            let ran = command.output().unwrap();
+            (ran.status.code(), String::from_utf8(ran.stdout).unwrap())
+        };
+        for shell in ["/bin/sh", bash.to_str().unwrap()] {
+            for variable in [
+                ("NODE_ENV", "test"),
+                ("SHELLOPTS", "noexec"),
+                ("SHELLOPTS", "errexit:noexec:posix"),
+                ("BASHOPTS", "extdebug"),
+                ("BASH_ENV", first.to_str().unwrap()),
+                ("ENV", first.to_str().unwrap()),
+                ("POSIXLY_CORRECT", "1"),
+                ("BASH_FUNC_[%%", "() { return 1; }"),
+                ("BASH_FUNC_:%%", "() { exit 0; }"),
+                ("BASH_FUNC_trap%%", "() { exit 0; }"),
+                ("BASH_FUNC_exec%%", "() { exit 0; }"),
+                ("BASH_FUNC_exit%%", "() { :; }"),
+            ] {
+                assert_eq!(
+                    run(shell, variable, "/bin/echo"),
+                    (Some(0), "it runs\n".to_owned()),
+                    "{shell} {variable:?}"
+                );
+            }
+            assert_eq!(run(shell, ("A", "b"), "/no/such/program"), (Some(0), String::new()), "{shell}");
+            let (code, _) = run(shell, ("A", "b"), first.to_str().unwrap());
+            assert!(code.is_some_and(|code| code != 0), "{shell}: one that cannot be run is a failure");
+        }
+    }
+
+    #[test]
     fn the_hooks_of_earlier_releases_are_known_as_ours() {
         let version_4 = serde_json::json!({"hooks": [
             {"type": "command", "command": "/x/portcullis", "args": ["hook", "--installed", "4"], "timeout": 86400},
         ]});
         assert!(is_ours(&version_4) && version_of(&version_4) == Some(4));
+        let version_5 = serde_json::json!({"hooks": [{"type": "command", "command": "/bin/sh", "args": [
+            "-c", "if [ -x \"$0\" ]; then exec \"$0\" \"$@\"; fi", "/x/portcullis", "hook", "--installed", "5",
+        ]}]});
+        assert!(is_ours(&version_5) && version_of(&version_5) == Some(5));
         let other = serde_json::json!({"hooks": [
             {"type": "command", "command": "/bin/sh", "args": ["-c", "exec \"$0\"", "/x/other", "hook"]},
         ]});

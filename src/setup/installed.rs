@@ -112,8 +112,19 @@ pub(crate) struct HarmfulVariables {
     names: Vec<String>,
 }
 
-/// How such a variable begins: those of the loader, of the C library, of Rust and our own.
-const HARMFUL: [&str; 6] = ["LD_", "DYLD_", "MALLOC_", "GLIBC_TUNABLES", "RUST_", "PORTCULLIS_"];
+/// How such a variable begins: those of the loader, of the C library, of shells, of Rust and our own.
+const HARMFUL: [&str; 10] = [
+    "LD_",
+    "DYLD_",
+    "MALLOC_",
+    "GLIBC_TUNABLES",
+    "SHELLOPTS",
+    "BASHOPTS",
+    "BASH_ENV",
+    "BASH_FUNC_",
+    "RUST_",
+    "PORTCULLIS_",
+];
 
 impl HarmfulVariables {
     /// Finds them in what lies in the project. What the user's own settings say is the user's.
@@ -184,6 +195,8 @@ mod tests {
             "LD_TRACE_LOADED_OBJECTS",
             "MALLOC_TOP_PAD_",
             "GLIBC_TUNABLES",
+            "SHELLOPTS",
+            "BASH_FUNC_[%%",
             "RUST_MIN_STACK",
             "PORTCULLIS_HOME",
             "DYLD_INSERT_LIBRARIES",

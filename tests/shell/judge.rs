@@ -48,6 +48,14 @@ pub(crate) const READING: Ruleset = Ruleset {
     deny: &["Read(secrets/**)", "Read(~/.ssh/**)"],
 };
 
+/// The same file by its whole path: what stands before its name in a line has to be known.
+pub(crate) const READING_BY_PLACE: Ruleset = Ruleset {
+    name: "allow Bash, deny Read by place",
+    allow: &["Bash"],
+    ask: &[],
+    deny: &["Read(~/project/secrets/**)", "Read(~/.ssh/**)"],
+};
+
 pub(crate) const ANYTHING: Ruleset = Ruleset { name: "allow Bash", allow: &["Bash"], ask: &[], deny: &[] };
 
 /// Whether a call would pass unasked, in each of the [`MODES`].

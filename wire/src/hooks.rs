@@ -11,9 +11,10 @@ pub use text::{LONGEST_CALL, fields_of};
 
 /// What `install` writes today. It is told with every call, so that a session knows what it can count on: since version 2
 /// the client waits a day for the hook before a tool, since version 3 it tells when all calls of a message are over, since
-/// version 4 the hooks that decide run our program, which no server of a project can stand in for, and since version 5 a
-/// call does not run whose hook is ended before it has answered.
-pub const HOOKS_VERSION: u32 = 5;
+/// version 4 the hooks that decide run our program, which no server of a project can stand in for, since version 5 a
+/// call does not run whose hook is ended before it has answered, and since version 6 no variable of a project's settings
+/// makes the shell before that hook do nothing.
+pub const HOOKS_VERSION: u32 = 6;
 
 macro_rules! hook_events {
     ($($name:ident),* $(,)?) => {

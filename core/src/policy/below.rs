@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::access::{Access, Action};
 use super::call::{Call, Context, Disk};
+use super::cleaning::cleaned;
 use super::command::name_of;
 use super::decision::Decision;
 use super::folders::Folders;
@@ -63,6 +64,7 @@ fn is_passed_over(path: &str, folder: &str, call: &Call, action: &Action) -> boo
 pub(super) fn protected(call: &Call, action: &Action, context: &Context, disk: &dyn Disk) -> Option<String> {
     let Action::Shell(plan) = action else { return None };
     let mut found = poured(&plan.with_texts, call, context, disk);
+    found = found.or_else(|| cleaned(&plan.with_texts, call, context, disk));
     for sought in sought(&plan.with_texts, call, context).into_iter().filter(|sought| sought.may_change) {
         for folder in &sought.folders {
             let complete = disk.walk(folder, &mut |path| {

@@ -46,6 +46,8 @@ pub struct Call {
     below: BTreeSet<(String, String)>,
     /// A protected file that the call finds by looking for it.
     pub(crate) found: Option<String>,
+    /// Something that a file is copied to, and that is no folder.
+    pub(crate) no_folder: Option<String>,
     /// Something critical that a removal reaches through a link in a folder.
     pub(crate) removed_through_links: Option<String>,
     /// The line of a shell as it was read.
@@ -81,6 +83,16 @@ pub trait Disk {
         None
     }
 
+    /// Whether a path is a folder, or may be one.
+    fn is_folder(&self, _path: &str) -> bool {
+        true
+    }
+
+    /// Whether git knows a file, and leaves it where it removes what it does not know.
+    fn is_tracked(&self, _path: &str) -> bool {
+        false
+    }
+
     /// Goes through all that lies below a folder, links followed. False when there is too much of it.
     fn walk(&self, _folder: &str, _each: &mut dyn FnMut(&str)) -> bool {
         false
@@ -106,6 +118,7 @@ impl Call {
             lists: BTreeMap::new(),
             below: BTreeSet::new(),
             found: None,
+            no_folder: None,
             removed_through_links: None,
             line: LineCache::default(),
         }
@@ -176,6 +189,9 @@ impl Call {
         disk: &impl Disk,
     ) -> Self {
         self.below = super::below::found(&self, action, rules, context, disk);
+        if let Action::Shell(plan) = action {
+            self.no_folder = super::copying::no_folder(&plan.with_texts, context, disk);
+        }
         self.found = super::below::protected(&self, action, context, disk);
         self.removed_through_links = super::through_links::removed(&self, action, context, disk);
         self

@@ -12,16 +12,17 @@ use super::inert::is_inert;
 use super::messages::{is_data, is_message};
 use super::printing::prints_plainly;
 use super::reading::{Reading, builds, reading};
-use super::shell::{ANY, OUTER, Piece, ShellWord, doubt};
+use super::shell::{ANY, OUTER, Piece, ShellCommand, ShellWord, doubt};
 use super::suspects::{Found, Suspects};
 use super::values::{is_literal, is_name};
 
 /// The doubts that the words of a line can clear up, and those about how something is written that is read as bash does.
-const CLEARED: [&str; 15] = [
+const CLEARED: [&str; 16] = [
     doubt::PATTERN,
     doubt::COMPOUND,
     doubt::VARIABLE,
     doubt::PRINTED,
+    doubt::NUMBER,
     doubt::TEXT,
     doubt::SHELL,
     doubt::GROUP,
@@ -43,7 +44,11 @@ pub(super) fn is_certain(plan: &Plan) -> bool {
     let prints_plainly = prints_plainly(&plan.script.commands) && !suspects.found.iter().any(reads);
     let certainty = Certainty { suspects, prints_plainly };
     plan.script.is_readable()
-        && plan.script.doubts.iter().all(|why| CLEARED.contains(why))
+        && plan.script.doubts.iter().all(|why| match *why {
+            doubt::RECKONED => certainty.reckons(),
+            doubt::BRACES => plan.script.commands.iter().all(opens_braces),
+            why => CLEARED.contains(&why),
+        })
         && !suspects.is_unsure
         && suspects.programs.is_empty()
         && suspects.computed.is_none()
@@ -64,6 +69,25 @@ impl Certainty<'_> {
         let shape =
             if self.prints_plainly && shape != ANY.to_string() { shape.replace(ANY, "") } else { shape.to_owned() };
         is_literal(&shape) && !shape.contains([ANY, OUTER])
+    }
+
+    /// Whether all names that are reckoned with hold numbers that the line says, or that commands print.
+    fn reckons(&self) -> bool {
+        let variables = &self.suspects.variables;
+        let is_number = |value: &String| *value == ANY.to_string() || value.chars().all(|c| c.is_ascii_digit());
+        let holds_number = |name: &String| {
+            variables.values.get(name).is_some_and(|values| values.iter().all(is_number))
+                && !variables.made.contains(name)
+                && !variables.unfollowed.contains(name)
+        };
+        let words = self.suspects.found.iter().flat_map(|command| {
+            let values = command.assignments.iter().map(|(_, value)| value);
+            command.words.iter().chain(values).chain(command.redirects.iter().map(|redirect| &redirect.target))
+        });
+        self.prints_plainly
+            && !variables.sets_any
+            && !variables.has_references
+            && words.flat_map(|word| names_reckoned(&word.raw)).all(|name| holds_number(&name))
     }
 
     fn of(&self, command: &Found) -> bool {
@@ -120,6 +144,31 @@ impl Certainty<'_> {
             && !word.is_made_file()
             && word.pieces.iter().all(is_plain)
     }
+}
+
+/// Whether lists in braces make words of a command that are all known, and stand nowhere else in it.
+fn opens_braces(command: &ShellCommand) -> bool {
+    let has_none = |word: &ShellWord| !word.text.contains(['{', '}']);
+    let is_open = |word: &ShellWord| {
+        let (made, all) = word.unbraced();
+        !word.is_quoted && all && made.iter().all(|text| !text.contains(['{', '}']))
+    };
+    let values = command.assignments.iter().map(|(_, value)| value);
+    command.words.iter().all(|word| has_none(word) || word.is_literal || is_open(word) && word.is_known())
+        && values.chain(command.redirects.iter().map(|redirect| &redirect.target)).all(has_none)
+}
+
+/// The names in `$((…))`, without those in commands that print numbers into it.
+fn names_reckoned(raw: &str) -> Vec<String> {
+    let mut names = vec![];
+    for inside in raw.split("$((").skip(1).filter_map(|part| part.split("))").next()) {
+        let parts = inside.split("$(").enumerate();
+        let own = parts.map(|(at, part)| if at == 0 { part } else { part.split_once(')').map_or("", |(_, own)| own) });
+        let words = own.flat_map(|part| part.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+        let is_number = |word: &&str| word.is_empty() || word.starts_with(|c: char| c.is_ascii_digit());
+        names.extend(words.filter(|word| !is_number(word)).map(str::to_owned));
+    }
+    names
 }
 
 /// Whether a text that a command is given is read as one in its words would be: code, a script, or nothing that is run.

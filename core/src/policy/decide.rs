@@ -6,6 +6,7 @@ use super::access::{Access, Action, Step};
 use super::call::{Call, Context, Disk};
 use super::certain::is_certain;
 use super::decision::{Decision, Mode};
+use super::dialects::tool_reads_otherwise;
 use super::matching;
 use super::removal;
 use super::risk::{self, Risk, RiskLevel};
@@ -277,7 +278,9 @@ impl<'a> View<'a> {
                     Some(ParseIssue::NotPlain(why)) if !is_certain => mandatory_asks.push(MandatoryAsk::NotPlain(why)),
                     Some(ParseIssue::NotPlain(_)) | None => {}
                 }
-                mandatory_asks.extend(plan.suspects.unseen.map(MandatoryAsk::Unreadable));
+                let line = self.call.text("command").unwrap_or_default();
+                let unseen = plan.suspects.unseen.or(tool_reads_otherwise(&self.call.tool, line));
+                mandatory_asks.extend(unseen.map(MandatoryAsk::Unreadable));
                 if plan.has_cd() && plan.has_git() {
                     mandatory_asks.push(MandatoryAsk::FolderAndGit);
                 }

@@ -68,6 +68,13 @@ pub(super) fn read_otherwise(words: &[ShellWord], command: &Found, all: &[Found]
     (options.into_iter().any(is_odd) || texts.iter().any(|text| !is_read(text))).then_some(READ_OTHERWISE)
 }
 
+/// Why a tool that runs its lines by another shell than bash may read one in another way.
+pub(super) fn tool_reads_otherwise(tool: &str, line: &str) -> Option<&'static str> {
+    let tool = tool.to_ascii_lowercase();
+    let is_other = tool.contains("powershell") || tool.contains("pwsh");
+    (is_other && !(reads_as_words(line) && !says_own_words(line))).then_some(READ_OTHERWISE)
+}
+
 /// Why programs that start a shell for a text may start another one than bash.
 pub(super) fn changes_shell(found: &[Found]) -> Option<&'static str> {
     let sets =

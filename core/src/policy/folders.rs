@@ -10,11 +10,12 @@ use super::handing::{fills_names, marks};
 use super::implied::settings;
 use super::inert::started;
 use super::linking::through_links;
-use super::path::{absolute, has_dots, with_dots};
+use super::path::{absolute, has_dots, lies_in, with_dots};
+use super::places::{ABOVE, prints_folder_above};
 use super::printing::{Printed, names_printed, printed};
 use super::processes::without_proc;
 use super::shell::{ANY, ONE, STAR, ShellWord};
-use super::suspects::{Found, Suspects};
+use super::suspects::{Found, Suspect, Suspects};
 use super::values::is_literal;
 
 /// More folders than this are not followed.
@@ -52,7 +53,7 @@ impl Folders {
                 if below.len() < shape.len() && shape.contains(ANY) && !below.is_empty() {
                     let printed = suspects.found.iter().filter(|command| command.is_nested);
                     let names = printed.flat_map(|command| names_printed(command, suspects));
-                    for name in names.chain([".".to_owned(), "..".to_owned()]).take(MOST) {
+                    for name in names.chain([".", ".."].map(str::to_owned)).take(MOST).chain(above(suspects, context)) {
                         folders.enter(&format!("{name}/{below}"), call, context);
                     }
                 }
@@ -105,11 +106,23 @@ impl Folders {
         let printed = suspects.found.iter().filter(|command| command.is_nested || reads);
         let printed =
             printed.flat_map(|command| names_printed(command, suspects)).take(MOST).map(|name| as_pattern(&name));
-        let places = places.map(str::to_owned).chain(listed(suspects)).chain(printed);
+        let places = places.map(str::to_owned).chain(listed(suspects)).chain(printed).chain(above(suspects, context));
         self.all.extend(places.filter_map(|place| absolute(&place, &context.cwd, context.home.as_deref())));
         self.all.sort();
         self.all.dedup();
     }
+}
+
+/// The folders above the one that a line begins in, where something in it prints one of them. Neither the home nor what it
+/// lies in is a project.
+fn above(suspects: &Suspects, context: &Context) -> Vec<String> {
+    if !suspects.found.iter().any(|command| prints_folder_above(command, suspects)) {
+        return vec![];
+    }
+    let is_project = |place: &String| {
+        place.len() > 1 && *place != context.cwd && context.home.as_deref().is_none_or(|home| !lies_in(home, place))
+    };
+    ABOVE.iter().filter_map(|name| absolute(name, &context.cwd, None)).filter(is_project).collect()
 }
 
 /// The folders of which commands print names that others may go to, as patterns.
@@ -203,6 +216,15 @@ fn told_to_git(command: &Found) -> Vec<ShellWord> {
     let said = command.words.iter().filter(|word| is_key(&word.text));
     let said = said.filter_map(|word| word.raw.split_once('=').map(|(_, folder)| ShellWord::read(folder)));
     set.chain(said).collect()
+}
+
+/// Whether something in a line may work in another folder than the one it begins in, or has git do so. `-C` before what it
+/// is asked about is the folder itself.
+pub(crate) fn may_work_elsewhere(suspects: &Suspects) -> bool {
+    let goes = |suspect: &Suspect| suspect.words.first().is_some_and(|word| changes_folder(name_of(&word.text)));
+    suspects.is_unsure
+        || suspects.commands.iter().any(goes)
+        || suspects.found.iter().any(|command| !settings(command).is_empty() || !told_to_git(command).is_empty())
 }
 
 /// Whether a command changes the folder that others run in.

@@ -13,6 +13,7 @@ use super::messages::{is_data, is_message};
 use super::printing::{Printed, PrintedNames, printed};
 use super::reading::{Reading, builds, reading};
 use super::shell::{ANY, Joint, ShellWord, Way};
+use super::starts::starts_behind_unknown;
 use super::suspects::{Found, Suspects};
 
 /// What a line does with names that come from elsewhere.
@@ -48,7 +49,7 @@ impl<'line> Handing<'line> {
         handing.taken = words;
         for pipeline in pipelines(&own).into_iter().chain(pipelines(&nested)) {
             let prints = words != Reading::Nothing && pipeline.iter().any(|command| command.is_nested);
-            let takers = pipeline.iter().enumerate().filter_map(|(at, command)| Some((at, taker(&command.words)?)));
+            let takers = pipeline.iter().enumerate().filter_map(|(at, command)| Some((at, any_taker(&command.words)?)));
             let takers: Vec<(usize, Taker<'line>)> = takers.collect();
             let reads = keeps && words != Reading::Nothing;
             for (at, taker) in &takers {
@@ -179,6 +180,11 @@ pub(super) struct Taker<'line> {
     /// The files with names in them; none where they come by its input.
     lists: Vec<&'line ShellWord>,
     pub(super) is_patch: bool,
+}
+
+/// The same, also behind a program that is not known.
+fn any_taker(words: &[ShellWord]) -> Option<Taker<'_>> {
+    taker(words).or_else(|| starts_behind_unknown(words).into_iter().find_map(|at| taker(&words[at..])))
 }
 
 /// Whether a command takes names of files from its input, and what it does to them.

@@ -87,7 +87,11 @@ impl Suspects {
                 starts(&found.words).into_iter().map(|start| found.words[start..].to_vec()).collect();
             let otherwise = starts.iter().find_map(|words| read_otherwise(words, &found, &[]));
             self.unfinished = self.unfinished.or(otherwise);
-            self.commands.extend(starts.into_iter().map(|words| Suspect { words, takes_more: false }));
+            self.commands.extend(starts.into_iter().map(|words| Suspect {
+                words,
+                takes_more: false,
+                is_behind_unknown: false,
+            }));
             // What is the first word here may be a text that is run.
             texts.extend(found.words.first().filter(|_| runs_its_words(&found)).and_then(code));
             texts.extend(self.texts_of(&found));

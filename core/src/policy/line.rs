@@ -21,13 +21,21 @@ pub(crate) struct LinePattern<'rule> {
     /// It ends with ` *` or `:*`: the pattern alone, or with more words behind it.
     pub(crate) rest: bool,
     words: Vec<&'rule str>,
+    /// The folder that `$(pwd)` and its like print is one word, however it is written.
+    is_in_plain_folder: bool,
 }
 
 impl<'rule> LinePattern<'rule> {
     pub(crate) fn read(specifier: &'rule str) -> Self {
         let rest = specifier.strip_suffix(":*").or_else(|| specifier.strip_suffix(" *"));
         let pattern = rest.unwrap_or(specifier).trim_end();
-        Self { pattern, rest: rest.is_some(), words: pattern.split_whitespace().collect() }
+        Self { pattern, rest: rest.is_some(), words: pattern.split_whitespace().collect(), is_in_plain_folder: false }
+    }
+
+    /// The same for a line in a folder, by all its names, without a blank in any of them.
+    pub(crate) fn in_folder<'name>(self, mut names: impl Iterator<Item = &'name str>, leaves_it: bool) -> Self {
+        let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '/' | '_' | '-' | '.' | '+' | '@');
+        Self { is_in_plain_folder: !leaves_it && names.all(|folder| folder.chars().all(is_plain)), ..self }
     }
 
     pub(crate) fn is_exact(&self) -> bool {
@@ -80,7 +88,7 @@ impl<'rule> LinePattern<'rule> {
         let words = of_git.filter(|_| name == "git").map_or(rest, |line| line.words);
         // What is printed outside of quotes for the value of an option before the subcommand may be more words than one.
         let options = &rest[..rest.len() - words.len()];
-        if !subs.is_empty() && options.iter().any(|word| may_be_words(word, variables)) {
+        if !subs.is_empty() && options.iter().any(|word| self.may_be_words(word, variables)) {
             return Fit::Perhaps;
         }
         let rest = words;
@@ -146,6 +154,16 @@ impl<'rule> LinePattern<'rule> {
 }
 
 impl LinePattern<'_> {
+    /// Whether the line itself may make several words of one.
+    fn may_be_words(&self, word: &ShellWord, variables: &Variables) -> bool {
+        // What these print is the folder that one works in, or one above it.
+        const PRINT_FOLDERS: [&str; 2] = ["$(git rev-parse --show-toplevel)", "$(pwd)"];
+        let printed = PRINT_FOLDERS.iter().find(|command| word.raw.contains(*command));
+        let rest = printed.filter(|_| self.is_in_plain_folder).map(|command| word.raw.replacen(command, "", 1));
+        let several = |shape: &String| shape.contains([ANY, ' ', '\t', '\n']);
+        fills_outside_quotes(rest.as_ref().unwrap_or(&word.raw)) && variables.spellings(word).iter().any(several)
+    }
+
     /// A word that only says what kind of thing a subcommand is about, as in `docker container run` and `cargo +nightly x`.
     fn is_before_a_subcommand(&self, word: &str) -> bool {
         match self.program() {
@@ -154,12 +172,6 @@ impl LinePattern<'_> {
             _ => false,
         }
     }
-}
-
-/// Whether the line itself may make several words of one.
-fn may_be_words(word: &ShellWord, variables: &Variables) -> bool {
-    let several = |shape: &String| shape.contains([ANY, ' ', '\t', '\n']);
-    fills_outside_quotes(&word.raw) && variables.spellings(word).iter().any(several)
 }
 
 /// Whether a word that is not certain may be this option, or hold it among others.

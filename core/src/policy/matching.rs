@@ -5,6 +5,7 @@ use super::call::{Call, Context};
 use super::certain::sets_plainly;
 use super::command::{Stripped, name_of, raw, texts, whole};
 use super::decision::Decision;
+use super::folders::may_work_elsewhere;
 use super::glob::{PathPattern, text_matches};
 use super::line::{Fit, LinePattern};
 use super::named::is_about_files;
@@ -39,6 +40,10 @@ pub(crate) fn strictly(rule: &Rule, call: &Call, action: &Action, context: &Cont
                 || tool == "Read" && names_a_file(rule, specifier, call, action, context)
         }
         "WebFetch" => about_tool && web::strictly(specifier, call.text("url")),
+        // Another tool that runs lines: its rules mean them as those for Bash do.
+        _ if about_tool && is_for_lines(tool, specifier, call) => {
+            matches!(action, Action::Shell(plan) if runs(plan, call, specifier))
+        }
         _ => about_tool && named(tool, specifier, call),
     }
 }
@@ -193,7 +198,7 @@ fn runs(plan: &Plan, call: &Call, specifier: &str) -> bool {
     let whole = call.text("command").unwrap_or_default().trim();
     let suspects = &plan.suspects;
     line.matches(whole)
-        || suspects.commands.iter().any(|suspect| {
+        || suspects.commands.iter().filter(|suspect| !suspect.is_behind_unknown).any(|suspect| {
             texts(&suspect.words).iter().any(|text| line.matches(text))
                 || line.fits(&suspect.words, suspect.takes_more, &suspects.variables) == Fit::Yes
         })
@@ -207,8 +212,10 @@ pub(crate) fn perhaps(rule: &Rule, call: &Call, action: &Action, context: &Conte
     let Pattern { tool, specifier } = &rule.pattern;
     match (tool.as_str(), specifier, action) {
         // `rm:*` is a command with anything behind it.
-        ("Bash", Some(specifier), Action::Shell(plan)) if !is_parameter(specifier) || specifier.ends_with(":*") => {
-            might_run(&LinePattern::read(specifier), &plan.suspects)
+        (tool, Some(specifier), Action::Shell(plan)) if is_for_lines(tool, specifier, call) => {
+            let line = LinePattern::read(specifier);
+            let line = line.in_folder(context.both(&context.cwd), may_work_elsewhere(&plan.suspects));
+            might_run(&line, &plan.suspects)
         }
         ("Read" | "Edit", Some(specifier), _) if !is_parameter(specifier) => {
             might_touch(rule, specifier, call, action, context)
@@ -219,6 +226,12 @@ pub(crate) fn perhaps(rule: &Rule, call: &Call, action: &Action, context: &Conte
         }
         _ => None,
     }
+}
+
+/// Whether a rule means lines of a shell: those of Bash mean each tool's, and another tool's mean its own.
+fn is_for_lines(tool: &str, specifier: &str, call: &Call) -> bool {
+    let is_tool = tool == "Bash" || tool == call.tool && call.runs_a_line();
+    is_tool && (!is_parameter(specifier) || specifier.ends_with(":*"))
 }
 
 /// Whether a word of a line is a file that a rule on reading means: whatever is given its name may read it.

@@ -3,6 +3,8 @@
 use super::access::{Access, FileAccess};
 use super::call::Context;
 use super::command::name_of;
+use super::copying::copied;
+use super::leaving_out::left_out;
 use super::path::absolute;
 use super::shell::ShellWord;
 
@@ -117,7 +119,16 @@ pub(crate) fn files_of(words: &[ShellWord], folders: &[String], context: &Contex
     let Some((first, rest)) = words.split_first() else { return vec![] };
     let name = name_of(&first.text);
     let mut accesses = vec![];
-    let mut all = |access| accesses.extend(named(rest, access, folders, context));
+    // What may be meant otherwise after all, is found among all words of a line.
+    let left_out = left_out(words, || false);
+    let copied = copied(words);
+    let is_taken = |at: usize| !left_out.iter().any(|left| left.at == at);
+    let is_only_read = |at: usize| copied.as_ref().is_some_and(|copied| copied.sources.contains(&at));
+    let mut all = |access: Access| {
+        let taken = |at: &usize| is_taken(*at) && !(access == Access::Write && is_only_read(*at));
+        let rest = (1..words.len()).filter(taken).map(|at| &words[at]);
+        accesses.extend(named(rest, access, folders, context));
+    };
     if name == "cd" {
         all(Access::Enter);
     }
@@ -136,7 +147,8 @@ pub(crate) fn files_of(words: &[ShellWord], folders: &[String], context: &Contex
         rest.iter().filter_map(|word| word.text.strip_prefix("of=")).for_each(|name| one(name, Access::Write));
     }
     if matches!(name, "cp" | "mv" | "install" | "ln" | "scp" | "rsync") {
-        for name in put_into(rest) {
+        let taken: Vec<ShellWord> = (1..words.len()).filter(|at| is_taken(*at)).map(|at| words[at].clone()).collect();
+        for name in put_into(&taken) {
             one(&name, Access::Write);
         }
     }

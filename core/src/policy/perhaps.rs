@@ -25,7 +25,7 @@ pub(crate) fn might_run(line: &LinePattern<'_>, suspects: &Suspects) -> Option<S
     }
     for suspect in &suspects.commands {
         let fit = line.fits(&suspect.words, suspect.takes_more, &suspects.variables);
-        if fit == Fit::Perhaps {
+        if fit == Fit::Perhaps || fit == Fit::Yes && suspect.is_behind_unknown {
             return Some(format!("its words are not certain, and they may be {}", shown(line)));
         }
     }

@@ -224,6 +224,8 @@ fn prints_a_hash(rest: &[ShellWord]) -> bool {
         |text: &&str| matches!(*text, "HEAD" | "@" | "HEAD^") || text.strip_prefix("HEAD~").is_some_and(is_digits);
     let is_short = |text: &&str| *text == "--short" || text.strip_prefix("--short=").is_some_and(is_digits);
     match texts.as_slice() {
+        // The folder that one works in, or one above it, as `pwd` prints it.
+        ["rev-parse", "--show-toplevel"] => true,
         ["rev-parse", flags @ .., head] => {
             is_head(head) && flags.iter().all(|flag| is_short(flag) || *flag == "--verify")
         }
@@ -251,7 +253,13 @@ pub(super) fn names_printed(command: &Found, suspects: &Suspects) -> Vec<String>
     match name_of(&first.text) {
         "pwd" => vec![".".to_owned()],
         "git" => names_of_git(rest),
-        "dirname" => shapes(operands()).iter().filter_map(|name| folders_of(name).into_iter().next()).collect(),
+        "dirname" => {
+            // What stands for the folder one is in has another above it, where it is written as a whole.
+            let above = |name: &String| matches!(name.as_str(), "." | "~").then(|| format!("{name}/.."));
+            let named = shapes(operands());
+            let folders = named.iter().filter_map(|name| folders_of(name).into_iter().next());
+            folders.chain(named.iter().filter_map(above)).collect()
+        }
         "basename" => without_suffixes(&shapes(rest.iter().collect())),
         "date" => {
             let patterns = rest.iter().filter_map(|word| date_pattern(&word.text));

@@ -256,6 +256,7 @@ pub(crate) fn descent(words: &[ShellWord]) -> Descent {
         | "pwd" | "du" | "df" | "test" | "[" | "[[" | "echo" | "printf" | "which" | "tree" | "realpath"
         | "readlink" | "cat" | "head" | "tail" | "wc" | "rm" | "sh" | "bash" | "zsh" | "for" | "select" | "case"
         | "in" | "source" | "." | "sed" | "awk" | "sort" | "uniq" | "file" | "jq" => false,
+        "python" | "python3" if rest.iter().any(|word| word.text == "zipapp") => true,
         "python" | "python3" if rest.iter().any(|word| matches!(word.text.as_str(), "tarfile" | "zipfile")) => {
             short(&['c']) || long("--cr")
         }

@@ -6,6 +6,7 @@ use super::call::{Call, Context};
 use super::command::name_of;
 use super::erasing::{changes_all, codes, erases, is_disk};
 use super::folders::Folders;
+use super::git_files::subcommand;
 use super::handed_removal::handed_removals;
 use super::implied::settings;
 use super::inert::is_inert;
@@ -17,6 +18,7 @@ use super::processes::{is_open, without_proc};
 use super::removers::{is_own, removed, removed_by_tools, takes_the_folder};
 use super::shell::{ANY, ONE, OUTER, Piece, STAR, ShellWord, Way};
 use super::sought::picks;
+use super::starts::runs_elsewhere;
 use super::suspects::{Found, Suspects};
 use super::values::{in_words, is_literal, may_be};
 
@@ -81,6 +83,14 @@ pub(crate) fn critical(call: &Call, action: &Action, context: &Context) -> Optio
         if removal.takes_any {
             return Some("what xargs is given".to_owned());
         }
+        let is_end = |word: &&ShellWord| {
+            let name = word.text.trim_matches('/');
+            let mut here = [&context.cwd, &context.started].into_iter().flat_map(|here| context.both(here));
+            !name.is_empty() && here.any(|here| here.ends_with(&format!("/{name}")))
+        };
+        if let Some(word) = removal.words.iter().filter(|_| removal.by_its_end).find(is_end) {
+            return Some(word.raw.clone());
+        }
         let view = view(&removal);
         let is_critical = |word: &&ShellWord| folders.iter().any(|folder| view.is_critical(word, folder));
         removal.words.iter().find(is_critical).map(|word| word.raw.clone())
@@ -97,6 +107,8 @@ pub(super) struct RemovingCommand {
     pub(super) takes_any: bool,
     /// What it does in the folder one works in is what people do there.
     spares_here: bool,
+    /// A folder is meant by the last parts of its path as well.
+    by_its_end: bool,
 }
 
 /// Everything in a line that may remove something.
@@ -163,11 +175,6 @@ fn removals(suspects: &Suspects) -> Vec<RemovingCommand> {
     removals
 }
 
-/// Programs that start others where the files are not those of this machine.
-fn runs_elsewhere(name: &str) -> bool {
-    matches!(name, "docker" | "docker-compose" | "podman" | "kubectl" | "vagrant" | "ssh")
-}
-
 /// What is removed in a text that something may run.
 fn in_text(text: &str) -> Vec<RemovingCommand> {
     let is_end = |c: char| matches!(c, '"' | '\'' | '`' | ';' | '|' | '&' | '(' | ')' | '{' | '}' | '\n' | '!' | '#');
@@ -201,6 +208,17 @@ pub(super) fn removal(words: &[ShellWord]) -> Option<RemovingCommand> {
         let words = rest.iter().filter(|word| !word.is_flag()).filter(is_name);
         return Some(RemovingCommand { is_git: true, words: words.cloned().collect(), ..RemovingCommand::default() });
     }
+    if name == "git"
+        && let Some(words) = removed_worktrees(rest)
+    {
+        return Some(RemovingCommand { words, is_own: true, by_its_end: true, ..RemovingCommand::default() });
+    }
+    if is_powershells(name) {
+        let words: Vec<ShellWord> = rest.iter().filter(|word| !word.is_flag()).cloned().collect();
+        // Without a name it removes what it is given.
+        let takes_any = words.is_empty() && name.eq_ignore_ascii_case("remove-item");
+        return Some(RemovingCommand { takes_any, words, is_own: true, ..RemovingCommand::default() });
+    }
     if changes_all(words) {
         let words = rest.iter().filter(|word| !word.is_flag()).cloned().collect();
         return Some(RemovingCommand { words, spares_here: true, ..RemovingCommand::default() });
@@ -213,6 +231,20 @@ pub(super) fn removal(words: &[ShellWord]) -> Option<RemovingCommand> {
     let words = if here { vec![ShellWord::plain(".")] } else { removed.into_iter().cloned().collect() };
     let is_own = is_own(name) || name == "find" && !picks(rest);
     Some(RemovingCommand { words, is_own, ..RemovingCommand::default() })
+}
+
+/// Whether PowerShell removes or moves what stands behind this word, in any letter case.
+fn is_powershells(name: &str) -> bool {
+    let known = ["remove-item", "move-item", "clear-content", "ri", "rd", "erase", "del"];
+    known.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// The working folders that git removes or moves.
+fn removed_worktrees(rest: &[ShellWord]) -> Option<Vec<ShellWord>> {
+    let ("worktree", words) = subcommand(rest)? else { return None };
+    let (sub, words) = words.split_first()?;
+    let is_removed = matches!(sub.text.as_str(), "remove" | "move") || !sub.is_known();
+    is_removed.then(|| words.iter().filter(|word| !word.is_flag()).cloned().collect())
 }
 
 /// Whether git puts away what it does not know, and so removes it.

@@ -139,7 +139,13 @@ fn is_plan(path: &str, context: &Context) -> bool {
 /// The protected file that the call would change, or might: by its name or by where its links lead.
 pub(crate) fn protected(call: &Call, action: &Action, context: &Context) -> Option<String> {
     let mut writes = action.accesses().into_iter().filter(|file| file.access == Access::Write);
-    let certain = writes.find(|file| file.names(call).any(|path| is_protected(path, context)));
+    // Nothing lies in what is no folder.
+    let is_nowhere = |path: &str| {
+        call.no_folder.is_some() && path.rsplit_once('/').map(|(folder, _)| folder) == call.no_folder.as_deref()
+    };
+    let certain = writes.find(|file| {
+        !file.path.as_deref().is_some_and(is_nowhere) && file.names(call).any(|path| is_protected(path, context))
+    });
     if let Some(path) = certain.and_then(|file| file.path.clone()) {
         return Some(path);
     }
@@ -147,7 +153,7 @@ pub(crate) fn protected(call: &Call, action: &Action, context: &Context) -> Opti
     if call.found.is_some() {
         return call.found.clone();
     }
-    let mut changed = plan.touched.files.iter().filter(|touch| touch.may_change);
+    let mut changed = plan.touched.files.iter().filter(|touch| touch.may_change && !is_nowhere(&touch.path));
     let is_one = |touch: &&Touch| {
         let own = Some(touch.path.as_str()).filter(|path| !super::path::has_dots(path));
         own.into_iter().chain(call.target(&touch.path)).any(|path| is_protected(path, context))

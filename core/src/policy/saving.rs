@@ -38,8 +38,54 @@ pub(super) fn saved_as(words: &[ShellWord], suspects: &Suspects) -> Vec<String> 
     saved.iter().cloned().chain(below).collect()
 }
 
+/// The words that name files with addresses in them, which a command loads all of; none where it reads no such list.
+pub(super) struct AddressLists<'line> {
+    pub(super) words: Vec<&'line ShellWord>,
+    /// What it is given as input is such a list, or one that is not made of lines.
+    pub(super) is_unknown: bool,
+}
+
+/// The lists of addresses that a command loads and saves by the names in them.
+pub(super) fn address_lists(words: &[ShellWord]) -> Option<AddressLists<'_>> {
+    let (first, rest) = started(words).split_first()?;
+    let name = name_of(&first.text);
+    // Letters that may stand before it in one word, because they have no value.
+    let (lone, long) = match name {
+        "wget" | "wget2" => ("46EFHKLNSbcdkmpqrvx", "--input-file"),
+        "aria2c" => ("cqVZ", "--input-file"),
+        "curl" => ("", "--url"),
+        _ => return None,
+    };
+    let texts = || rest.iter().map(|word| word.text.as_str());
+    if name.starts_with("wget") && options::has(texts(), "O", &["--output-document"]) {
+        return None;
+    }
+    let mut lists = AddressLists { words: vec![], is_unknown: false };
+    for (at, word) in rest.iter().enumerate() {
+        let bundle = word.text.strip_prefix('-').filter(|text| !text.starts_with('-') && name != "curl");
+        let short = bundle.and_then(|text| text.trim_start_matches(|c| lone.contains(c)).strip_prefix('i'));
+        let value = short.or_else(|| options::value(&word.text, "", &[long]));
+        let Some(value) = value else { continue };
+        let list = if value.is_empty() { rest.get(at + 1) } else { Some(word) };
+        let Some(list) = list else { continue };
+        let text = if value.is_empty() { list.text.as_str() } else { value };
+        if name == "curl" && !text.starts_with('@') {
+            continue;
+        }
+        if matches!(text.trim_start_matches('@'), "-" | "/dev/stdin") || text.contains("://") {
+            lists.is_unknown = true;
+        } else {
+            lists.words.push(list);
+        }
+    }
+    // Links of a page are no lines.
+    let is_page = name.starts_with("wget") && options::has(texts(), "F", &["--force-html"]);
+    lists.is_unknown |= is_page && !lists.words.is_empty();
+    (lists.is_unknown || !lists.words.is_empty()).then_some(lists)
+}
+
 /// The last part of the path in an address, with what programs make of letters and lists in it.
-fn last_parts(address: &str) -> Vec<String> {
+pub(super) fn last_parts(address: &str) -> Vec<String> {
     let path = address.split(['?', '#', ONE]).next().unwrap_or_default().trim_end_matches('/');
     let (made, _) = ShellWord::plain(path).unbraced();
     let mut names = vec![];

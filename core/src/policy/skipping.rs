@@ -5,6 +5,7 @@ use super::candidates::has_class;
 use super::command::name_of;
 use super::glob::segment_matches;
 use super::inert::started;
+use super::leaving_out::LeftOut;
 use super::options;
 use super::path::below;
 use super::shell::ShellWord;
@@ -28,11 +29,8 @@ pub(crate) struct PassedOver {
     others: Vec<String>,
 }
 
-/// The options of grep that say it.
-const LEAVING_OUT: [&str; 3] = ["--exclude-dir=", "--exclude=", "--include="];
-
 impl PassedOver {
-    pub(super) fn by(command: &Found, suspects: &Suspects) -> Self {
+    pub(super) fn by(command: &Found, left_out: &[LeftOut<'_>], suspects: &Suspects) -> Self {
         let words = started(&command.words);
         let mut passed_over = Self { ignored: passes_over(command, suspects), ..Self::default() };
         // Links lead elsewhere by other names.
@@ -41,8 +39,8 @@ impl PassedOver {
         if !is_grep(words) || follows || !command.assignments.is_empty() {
             return passed_over;
         }
-        let [folders, files, others] = LEAVING_OUT.map(|option| {
-            let values = words.iter().filter_map(|word| word.text.strip_prefix(option).filter(|_| word.is_known()));
+        let [folders, files, others] = ["--exclude-dir", "--exclude", "--include"].map(|option| {
+            let values = left_out.iter().filter(|left| left.option == option).map(|left| left.value);
             values.map(|value| value.trim_end_matches('/').to_owned()).collect::<Vec<_>>()
         });
         passed_over.folders = folders;
@@ -51,15 +49,6 @@ impl PassedOver {
             (passed_over.files, passed_over.others) = (files, others);
         }
         passed_over
-    }
-
-    /// Whether a word of a command is such an option.
-    pub(super) fn is_said_by(words: &[ShellWord], at: usize) -> bool {
-        let is_option = LEAVING_OUT.iter().any(|option| words[at].text.starts_with(option));
-        is_option
-            && is_grep(started(words))
-            && words[at].is_known()
-            && !words[..at].iter().any(|word| word.text == "--")
     }
 
     /// Whether a file below a folder that is searched is one of them.

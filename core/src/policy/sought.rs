@@ -7,12 +7,15 @@ use super::erasing::{interprets, strings};
 use super::find_tests::{before_action, limiting_names};
 use super::folders::Folders;
 use super::git_files::handles_files;
-use super::handing::Handing;
+use super::handing::{Handing, marks};
 use super::inert::started;
+use super::leaving_out::{left_out, stops_early};
 use super::path::{absolute, below, joined};
+use super::printing::{Printed, printed};
 use super::processes::without_proc;
 use super::reading::{Reading, builds, does_more, reading};
-use super::shell::{Joint, STAR, ShellWord};
+use super::shell::{ANY, Joint, STAR, ShellWord, Way};
+use super::starts::starts_behind_unknown;
 use super::suspects::{Found, Suspects};
 use super::values::{is_literal, may_be};
 
@@ -71,8 +74,12 @@ pub(crate) fn sought(suspects: &Suspects, call: &Call, context: &Context) -> Vec
         .any(|command| command.joint == Joint::Pipe && reading(&command.words) == Reading::Perhaps);
     let folders = Folders::of(suspects, call, context).all;
     let mut all = vec![];
-    for command in &suspects.found {
-        let words = started(&command.words);
+    let tails = tails(suspects);
+    let behind = |command: &'_ Found| starts_behind_unknown(&command.words).into_iter().chain([0]).collect::<Vec<_>>();
+    for (command, at) in
+        suspects.found.iter().flat_map(|command| behind(command).into_iter().map(move |at| (command, at)))
+    {
+        let words = started(&command.words[at..]);
         let Some((first, words)) = words.split_first() else { continue };
         let shapes =
             |words: &[&ShellWord]| words.iter().flat_map(|word| suspects.variables.spellings(word)).collect::<Vec<_>>();
@@ -87,7 +94,11 @@ pub(crate) fn sought(suspects: &Suspects, call: &Call, context: &Context) -> Vec
                 let found = found_by_fd(words, is_handed || command.is_nested || consumed, is_changed && is_handed);
                 found.map(|(roots, sought)| (shapes(&roots), sought))
             }
-            name if is_handed => printed_by(name, words, is_changed, suspects),
+            name if is_handed
+                || command.is_nested && !tails.is_empty() && matches!(printed(command), Printed::Files) =>
+            {
+                printed_by(name, words, is_changed, suspects)
+            }
             _ => None,
         };
         let Some((roots, mut sought)) = found else { continue };
@@ -102,11 +113,41 @@ pub(crate) fn sought(suspects: &Suspects, call: &Call, context: &Context) -> Vec
             made.collect::<Vec<_>>()
         };
         sought.folders = folders.iter().flat_map(seen).collect();
+        for (tail, may_change) in tails.iter().filter(|_| command.is_nested || is_handed) {
+            let shape = Some(format!("{STAR}{tail}"));
+            let (folders, may_change) = (sought.folders.clone(), *may_change);
+            all.push(Sought { folders, may_change, names: vec![], shape, skips: Skips::Nothing });
+        }
         all.push(sought);
     }
     all.extend(picked(suspects, &folders, context));
     all
 }
+
+/// What stands behind folders that something prints, as in `$(find . -name x)/key`, and whether it may be changed.
+fn tails(suspects: &Suspects) -> Vec<(String, bool)> {
+    let mut tails = vec![];
+    if !suspects.found.iter().any(|command| command.is_nested || command.joint == Joint::Pipe) {
+        return tails;
+    }
+    let marks = marks(suspects);
+    for command in &suspects.found {
+        let may_change = reading(&command.words) == Reading::Perhaps;
+        let words = command.words.iter().skip(1).map(|word| (word, may_change));
+        let redirects = command.redirects.iter().map(|redirect| (&redirect.target, redirect.way == Way::Out));
+        for (word, may_change) in words.chain(redirects) {
+            let shapes = suspects.variables.spellings(word).into_iter();
+            let marked = |shape: String| marks.iter().fold(shape, |shape, mark| shape.replace(mark, &ANY.to_string()));
+            let behind = shapes.map(marked).filter_map(|shape| Some(shape.rsplit_once(ANY)?.1.to_owned()));
+            tails.extend(behind.filter(|tail| tail.starts_with('/') && tail.len() > 1).map(|tail| (tail, may_change)));
+        }
+    }
+    tails.truncate(MOST_TAILS);
+    tails
+}
+
+/// More of them are not looked for: each is looked for in all folders that are gone through.
+const MOST_TAILS: usize = 8;
 
 /// The folders that find looks through and what it looks for, where something is done to it.
 fn found_by_find(words: &[ShellWord], is_read: bool, is_changed: bool) -> Option<(Vec<&ShellWord>, Sought)> {
@@ -155,7 +196,10 @@ fn found_by_fd(words: &[ShellWord], is_read: bool, is_changed: bool) -> Option<(
     }
     let own = &words[..executed.unwrap_or(words.len())];
     let changes = executed.is_some_and(|at| reading(words.get(at + 1..).unwrap_or_default()) == Reading::Perhaps);
-    let roots = own.iter().filter(|word| !word.is_flag()).skip(1).collect();
+    let valued = ["-t", "-e", "-E", "-d", "-S", "--type", "--extension", "--exclude", "--max-depth", "--size"];
+    let is_value = |at: usize| at.checked_sub(1).is_some_and(|at| valued.contains(&own[at].text.as_str()));
+    let operands = own.iter().enumerate().filter(|(at, word)| !word.is_flag() && !is_value(*at));
+    let roots = operands.map(|(_, word)| word).skip(1).collect();
     let all = own.iter().any(|word| word.is_flag() && word.text.contains(['H', 'u', 'h']));
     let skips = if all { Skips::Nothing } else { Skips::Hidden };
     let may_change = changes || is_changed;
@@ -297,7 +341,11 @@ pub(super) fn own_patterns(command: &Found, suspects: &Suspects) -> Vec<String> 
     // git takes a backslash for what keeps a letter as it is.
     let plain = |shape: String| if is_git { shape.replace('\\', "").replace("[^", "[!") } else { shape };
     let shapes = |word: &ShellWord| suspects.variables.spellings(word).into_iter().map(plain).collect::<Vec<_>>();
-    rest.iter().flat_map(|word| shapes(word).into_iter().flat_map(|shape| patterns_in(word, &shape))).collect()
+    let left_out = left_out(&command.words, || stops_early(command, suspects));
+    let before = command.words.len() - rest.len();
+    let is_left_out = |at: usize| left_out.iter().any(|left| left.at == before + at);
+    let taken = rest.iter().enumerate().filter(|(at, _)| !is_left_out(*at)).map(|(_, word)| word);
+    taken.flat_map(|word| shapes(word).into_iter().flat_map(|shape| patterns_in(word, &shape))).collect()
 }
 
 /// The folder in which all lies that a pattern stands for.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::command::{is_shell, name_of, text};
+use super::command::{is_shell, is_the_systems, name_of, text};
 use super::inert::is_inert;
 use super::options;
 use super::receivers::marks;
@@ -55,12 +55,94 @@ pub(super) const BEFORE_ANOTHER: [&str; 39] = [
 /// Of these the ones with a word of their own before the command: a time, a file, a machine.
 pub(super) const WITH_A_WORD: [&str; 8] = ["timeout", "flock", "ssh", "chroot", "taskset", "chrt", "su", "script"];
 
+/// Whether a program is one whose texts, folders and settings are read wherever it stands: behind one that is not known it
+/// may be what that one starts, as in `npm exec -- grep -r x .` and `setarch x86_64 awk …`.
+fn is_read_anywhere(name: &str) -> bool {
+    matches!(
+        name,
+        "7z" | "7za"
+            | "awk"
+            | "bsdtar"
+            | "cp"
+            | "curl"
+            | "ed"
+            | "egrep"
+            | "emacs"
+            | "ex"
+            | "expect"
+            | "fd"
+            | "fgrep"
+            | "find"
+            | "gawk"
+            | "gdb"
+            | "git"
+            | "gmake"
+            | "grep"
+            | "groff"
+            | "jq"
+            | "ln"
+            | "lldb"
+            | "m4"
+            | "make"
+            | "mariadb"
+            | "mawk"
+            | "mysql"
+            | "nawk"
+            | "nvim"
+            | "patch"
+            | "perl"
+            | "psql"
+            | "python"
+            | "python3"
+            | "rg"
+            | "rgrep"
+            | "rsync"
+            | "ruby"
+            | "scp"
+            | "screen"
+            | "sed"
+            | "sqlite3"
+            | "tar"
+            | "tclsh"
+            | "tee"
+            | "tmux"
+            | "vi"
+            | "vim"
+            | "wget"
+            | "xargs"
+            | "yq"
+            | "zip"
+    )
+}
+
+/// Whether a program may start any that its words name. git does so in some of its subcommands.
+fn may_start_its_words(words: &[ShellWord]) -> bool {
+    let name = words.first().map_or("", |word| name_of(&word.text));
+    let runs = |word: &ShellWord| {
+        matches!(word.text.as_str(), "bisect" | "submodule" | "rebase" | "filter-branch" | "difftool" | "mergetool")
+    };
+    !runs_elsewhere(name) && (name != "git" || words.iter().any(runs))
+}
+
 pub(super) fn takes_from_elsewhere(word: &ShellWord) -> bool {
     matches!(name_of(&word.text), "xargs" | "parallel" | "-exec" | "-execdir" | "-ok" | "-okdir")
 }
 
 /// Where in the words a command may begin: at their beginning, and behind each program that starts another.
 pub(super) fn starts(words: &[ShellWord]) -> BTreeSet<usize> {
+    all_starts(words, true)
+}
+
+/// Those of them that stand behind a program which is not known to start another: it may take them for something else.
+pub(super) fn starts_behind_unknown(words: &[ShellWord]) -> BTreeSet<usize> {
+    if !words.iter().skip(1).any(|word| is_read_anywhere(name_of(&word.text))) {
+        return BTreeSet::new();
+    }
+    let certain = all_starts(words, false);
+    starts(words).into_iter().filter(|start| !certain.contains(start)).collect()
+}
+
+fn all_starts(words: &[ShellWord], reads_anywhere: bool) -> BTreeSet<usize> {
     let mut starts = BTreeSet::new();
     let mut todo = vec![0];
     while let Some(start) = todo.pop() {
@@ -102,12 +184,24 @@ pub(super) fn starts(words: &[ShellWord]) -> BTreeSet<usize> {
                 }
                 after_flag = word.is_flag();
             }
-        } else if start == 0 && !is_inert(words) {
+        } else if !is_inert(&words[start..]) {
             // Whatever starts them, shells run what they are given.
-            todo.extend(rest.filter(|(_, word)| is_shell(&word.text)).map(|(at, _)| at).take(4));
+            let shells = rest.clone().filter(|(_, word)| start == 0 && is_shell(&word.text));
+            todo.extend(shells.map(|(at, _)| at).take(4));
+            if reads_anywhere && may_start_its_words(&words[start..]) {
+                let is_read = |word: &ShellWord| {
+                    word.is_literal && is_the_systems(&word.text) && is_read_anywhere(name_of(&word.text))
+                };
+                todo.extend(rest.filter(|(_, word)| is_read(word)).map(|(at, _)| at).take(4));
+            }
         }
     }
     starts
+}
+
+/// Programs that start others where the files are not those of this machine.
+pub(super) fn runs_elsewhere(name: &str) -> bool {
+    matches!(name, "docker" | "docker-compose" | "podman" | "kubectl" | "vagrant" | "ssh")
 }
 
 /// Where the command of xargs begins, if all its options are known.

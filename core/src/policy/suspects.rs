@@ -13,7 +13,7 @@ use super::receivers;
 use super::set_by_read::texts_to_read;
 use super::shell::{Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment, doubt};
 use super::shifting::shifts;
-use super::starts::{scripts_of, starts, takes_from_elsewhere};
+use super::starts::{scripts_of, starts, starts_behind_unknown, takes_from_elsewhere};
 use super::values::Variables;
 
 /// How deep a script in quotes is looked for in a script in quotes.
@@ -31,6 +31,8 @@ pub(crate) struct Suspect {
     pub(crate) words: Vec<ShellWord>,
     /// More words come from elsewhere.
     pub(crate) takes_more: bool,
+    /// It stands behind a program that is not known to start it.
+    pub(crate) is_behind_unknown: bool,
 }
 
 /// A command as it stands in the line, or in a script in it.
@@ -151,11 +153,15 @@ impl Suspects {
     /// Takes in what a command starts, and says which texts it may run.
     pub(super) fn start(&mut self, command: &Found, all: &[Found]) -> Vec<String> {
         let mut scripts = vec![];
+        let behind_unknown = starts_behind_unknown(&command.words);
         for start in starts(&command.words) {
             let words = &command.words[start..];
             let takes_more = command.words[..start].iter().any(takes_from_elsewhere);
             if start > 0 && !self.take(words, takes_more) {
                 break;
+            }
+            if let Some(suspect) = self.commands.last_mut().filter(|_| behind_unknown.contains(&start)) {
+                suspect.is_behind_unknown = true;
             }
             self.unseen = self.unseen.or(feeding::unseen(words, command, all));
             self.unseen = self.unseen.or(read_otherwise(words, command, all));
@@ -198,7 +204,7 @@ impl Suspects {
     pub(super) fn take(&mut self, words: &[ShellWord], takes_more: bool) -> bool {
         let room = !words.is_empty() && self.has_room_for(words.iter().map(|word| word.raw.len() + 1).sum());
         if room {
-            self.commands.push(Suspect { words: words.to_vec(), takes_more });
+            self.commands.push(Suspect { words: words.to_vec(), takes_more, is_behind_unknown: false });
         }
         room
     }

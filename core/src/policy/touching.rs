@@ -10,11 +10,13 @@ use super::access::Access;
 use super::call::{Call, Context};
 use super::candidates::names_in;
 use super::command::name_of;
+use super::copying::copied;
 use super::erasing::interprets;
 use super::folders::{Folders, prints_git_folder};
 use super::handing::{inner, marks, taker};
 use super::inert::{is_inert, started};
 use super::leaving::is_lost;
+use super::leaving_out::{left_out, stops_early};
 use super::linking::led_to;
 use super::messages::{is_data, is_message};
 use super::reading::{Descent, Reading, descent, descent_of, prints_names, reading};
@@ -23,7 +25,7 @@ use super::searching::searches_here;
 use super::shell::{ANY, Joint, ONE, OUTER, Piece, STAR, ShellWord, Way};
 use super::skipping::PassedOver;
 use super::sought::own_patterns;
-use super::starts::starts;
+use super::starts::{starts, starts_behind_unknown};
 use super::suspects::{Found, Suspects};
 use super::unknown_names::{begins_anew, has_escaped_names, has_octal_name};
 use super::values::{fills_outside_quotes, is_literal};
@@ -155,16 +157,24 @@ impl Toucher<'_> {
         // Words that are printed for another are folders that it goes into.
         let prints_words = self.only_prints || says_words(&command.words);
         let handed = if handed_on && prints_words { self.deepest } else { Descent::No };
-        let descent = descent(&command.words).max(handed);
+        let behind = starts_behind_unknown(&command.words).into_iter().map(|at| descent(&command.words[at..]));
+        let descent = behind.chain([descent(&command.words), handed]).max().unwrap_or_default();
         let is_changed = flows && (command.is_nested || self.consumed == Reading::Perhaps);
         let may_change = kind == Reading::Perhaps || is_changed;
-        let passed_over = PassedOver::by(command, self.suspects);
+        let left_out = left_out(&command.words, || stops_early(command, self.suspects));
+        let copied = copied(&command.words);
+        let passed_over = PassedOver::by(command, &left_out, self.suspects);
         let touch = Touch { path: String::new(), may_change, is_word: true, descent, passed_over };
         for (at, word) in command.words.iter().enumerate().skip(1) {
             let is_no_file = is_data(&command.words, at) || is_message(&command.words, at);
-            if !PassedOver::is_said_by(&command.words, at) && !is_no_file {
-                self.word(word, &Touch { descent: descent_of(&command.words, at, descent), ..touch.clone() });
+            if !left_out.iter().any(|left| left.at == at) && !is_no_file {
+                let may_change = may_change && !copied.as_ref().is_some_and(|copied| copied.sources.contains(&at));
+                let descent = descent_of(&command.words, at, descent);
+                self.word(word, &Touch { may_change, descent, ..touch.clone() });
             }
+        }
+        for name in copied.iter().flat_map(|copied| &copied.made) {
+            self.name(name, &Touch { may_change: true, ..Touch::default() });
         }
         // The rest of what a program makes of its words is looked for on the disk.
         for name in own_patterns(command, self.suspects).iter().filter(|name| is_literal(name)) {

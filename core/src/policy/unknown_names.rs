@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::candidates::{as_pattern, names_in, percent_decoded};
+use super::changing::may_be_changed;
 use super::command::name_of;
 use super::erasing::strings;
 use super::folders::{GIT_FOLDER, prints_git_folder};
@@ -12,9 +13,11 @@ use super::implied::{in_environment, written};
 use super::inert::started;
 use super::languages::meaning;
 use super::path::absolute;
+use super::places::{ABOVE, places_printed, prints_folder_above};
 use super::printing::{names_printed, with_blanks};
 use super::reading::{Descent, Reading};
-use super::shell::{ANY, Piece, ShellWord, Way};
+use super::saving::{address_lists, last_parts};
+use super::shell::{ANY, Piece, STAR, ShellWord, Way};
 use super::starts::starts;
 use super::suspects::{Found, Suspects};
 use super::templates::made_names;
@@ -40,6 +43,7 @@ impl Toucher<'_> {
             if let Some(name) = written(&command.words[start..], self.suspects) {
                 self.name(name, &implied);
             }
+            self.addresses(&command.words[start..]);
             let meaning = meaning(&command.words[start..], command, &self.suspects.found);
             let made = made_names(&command.words[start..], command, self.suspects);
             for (name, may_change) in &made.names {
@@ -72,28 +76,30 @@ impl Toucher<'_> {
         let prints = |command: &&Found| {
             let is_git = started(&command.words).first().is_some_and(|word| name_of(&word.text) == "git");
             let is_kept = command.redirects.iter().any(|redirect| redirect.way == Way::Out);
-            is_git || says_names(&command.words) && (command.is_nested || self.consumed != Reading::Nothing) && !is_kept
+            is_git || (command.is_nested || self.consumed != Reading::Nothing) && !is_kept
         };
         let printing: Vec<&Found> = self.suspects.found.iter().filter(prints).collect();
         for name in printing.into_iter().flat_map(|command| names_printed(command, self.suspects)).take(MOST) {
             self.name(&name, &touch);
+            // What it prints may hold what another one does.
+            if name.contains(ANY) {
+                self.fill(&ShellWord::read(&name), &touch);
+            }
             let pattern = as_pattern(&name);
             if pattern != name {
                 self.name(&pattern, &touch);
             }
         }
+        // Where a repository begins is above, as far as one works there.
+        let above = self.suspects.found.iter().any(|command| prints_folder_above(command, self.suspects));
+        for name in ABOVE.iter().filter(|_| above) {
+            let places = self.folders.iter().filter_map(|folder| absolute(name, folder, self.context.home.as_deref()));
+            for place in places.filter(|place| self.context.works_in(place)).collect::<Vec<_>>() {
+                self.name(&place, &touch);
+            }
+        }
         for list in &handing.lists {
-            let names = list.words.iter().flat_map(|word| list_names(word, self.suspects));
-            let seen = |name: String| {
-                let seen =
-                    self.folders.iter().filter_map(|folder| absolute(&name, folder, self.context.home.as_deref()));
-                seen.flat_map(|path| match self.call.expansion(&path) {
-                    Some(made) => made.to_vec(),
-                    None => vec![path],
-                })
-                .collect::<Vec<_>>()
-            };
-            let paths: Vec<String> = names.flat_map(seen).collect();
+            let paths = self.list_paths(&list.words);
             // A pattern for lists that are not there.
             let mut is_read = paths.is_empty();
             for path in paths.into_iter().take(MOST_LISTS) {
@@ -111,6 +117,48 @@ impl Toucher<'_> {
         }
         if is_unknown {
             self.touched.insert(Touch { path: ANY.to_string(), ..touch });
+        }
+    }
+
+    /// Where lists lie that words name.
+    fn list_paths(&self, words: &[&ShellWord]) -> Vec<String> {
+        let names = words.iter().flat_map(|word| list_names(word, self.suspects));
+        let seen = |name: String| {
+            let seen = self.folders.iter().filter_map(|folder| absolute(&name, folder, self.context.home.as_deref()));
+            seen.flat_map(|path| match self.call.expansion(&path) {
+                Some(made) => made.to_vec(),
+                None => vec![path],
+            })
+            .collect::<Vec<_>>()
+        };
+        names.flat_map(seen).collect()
+    }
+
+    /// What a command loads by a list of addresses, and the names that it saves it under. A list that is not there, or that
+    /// the line itself may change, may hold any.
+    pub(super) fn addresses(&mut self, words: &[ShellWord]) {
+        let Some(lists) = address_lists(words) else { return };
+        let saved = Touch { may_change: true, ..Touch::default() };
+        let mut is_unknown = lists.is_unknown || lists.words.iter().any(|list| may_be_changed(list, self.suspects));
+        let folders: Vec<String> =
+            words.iter().skip(1).flat_map(|word| names_in(&word.text)).take(MOST_LISTS).collect();
+        let mut is_read = lists.words.is_empty();
+        for path in self.list_paths(&lists.words).into_iter().take(MOST_LISTS) {
+            let lines = self.call.listed(&path).map(<[String]>::to_vec);
+            is_read |= lines.is_some();
+            self.lists.insert(path);
+            for line in lines.unwrap_or_default() {
+                self.tokens(&line, &Touch::default());
+                let names = line.split_whitespace().flat_map(|word| [last_parts(word), names_in(word)].concat());
+                for name in names.collect::<Vec<_>>() {
+                    self.name(&name, &saved);
+                    folders.iter().for_each(|folder| self.name(&format!("{folder}/{name}"), &saved));
+                }
+                is_unknown |= self.touched.len() > MOST;
+            }
+        }
+        if is_unknown || !is_read {
+            self.touched.insert(Touch { path: ANY.to_string(), ..saved });
         }
     }
 
@@ -251,8 +299,10 @@ fn parts_of_names(suspects: &Suspects) -> Vec<(usize, String)> {
                 );
             }
         }
-        let printed = Some(command).filter(|command| command.is_nested && says_names(&command.words));
-        parts.extend(printed.into_iter().flat_map(|command| names_printed(command, suspects)).map(|name| (at, name)));
+        // What is only listed counts where another command gets it.
+        let places = places_printed(command, suspects).into_iter();
+        let places = places.filter(|name| command.is_nested || !name.contains(STAR));
+        parts.extend(places.map(|name| (at, name)));
     }
     parts.into_iter().rev().collect()
 }
@@ -268,12 +318,6 @@ fn sourced(words: &[ShellWord], suspects: &Suspects) -> Vec<String> {
     let paths = suspects.variables.values.get("PATH").into_iter().flatten();
     let folders = paths.flat_map(|path| path.split(':')).filter(|folder| !folder.is_empty());
     folders.flat_map(|folder| names.iter().map(move |name| format!("{folder}/{name}"))).collect()
-}
-
-/// Whether a command prints texts that stand in the line, or parts of them.
-fn says_names(words: &[ShellWord]) -> bool {
-    let name = started(words).first().map_or("", |word| name_of(&word.text));
-    matches!(name, "basename" | "date" | "cat" | "head" | "tail" | "sort" | "uniq" | "grep" | "tac" | "nl" | "tee")
 }
 
 /// Whether a patch names a file in quotes, in which numbers may stand for letters.

@@ -276,7 +276,7 @@ fn hooks_of_an_older_release_are_reported_and_renewed_by_install() {
     let file = home.project().join(".claude/settings.local.json");
     fs::write(&file, old_settings(&home)).unwrap();
     let report = doctor(&home, "off", &["--json"]).ok().json();
-    has(&report, "hooks", "warn", "has hooks of an older release (version 1 of 5)");
+    has(&report, "hooks", "warn", "has hooks of an older release (version 1 of 6)");
     let finding = report["findings"]
         .as_array()
         .unwrap()
@@ -306,7 +306,7 @@ fn a_session_with_hooks_of_an_older_release_is_named_in_status_and_doctor() {
     let session = StandIn::start(&home, &["--label", "api"]);
     let status = || home.run(&["status"]).ok().stdout;
     session.hook("UserPromptSubmit", &json!({"prompt": "hello", "permission_mode": "default"}));
-    until("the hooks", || (home.attached(1)[0]["hooks_version"] == 5).then_some(()));
+    until("the hooks", || (home.attached(1)[0]["hooks_version"] == 6).then_some(()));
     assert!(!status().contains("older release"), "{}", status());
 
     // What the first release wrote had no version.

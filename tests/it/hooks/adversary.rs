@@ -1,5 +1,6 @@
 //! Calls that once got past the rules, made by the real CLI in the modes in which they did.
 
+use super::unreadable::{post_hooks, posting};
 use crate::fakes::model::Model;
 use crate::support::driven::{calls, shell};
 use crate::support::home::Home;
@@ -135,4 +136,15 @@ fn a_large_rules_file_of_a_project_does_not_outlast_the_hook() {
         let home = is_asked_for("", with_large_rules, mode, &shell(&[&line]));
         assert!(!home.project().join("made.txt").exists(), "{mode}");
     }
+}
+
+#[test]
+fn a_posted_call_that_waits_does_not_run_once_its_token_is_revoked() {
+    let (home, gate, token) = posting("[[rule]]\nask = \"Bash(touch *)\"\n");
+    post_hooks(&home, &gate, &token);
+    headless(&home, &shell(&["touch made.txt"]), "bypassPermissions", || {
+        gate.open_ask();
+        home.run(&["people", "remove", "claude"]).ok();
+    });
+    assert!(!home.project().join("made.txt").exists());
 }

@@ -94,7 +94,9 @@ fn a_colleague_without_the_program_gets_no_errors() {
 fn program_of_hooks(home: &Home) -> PathBuf {
     let text = fs::read_to_string(home.project().join(".claude/settings.local.json")).unwrap();
     let settings: serde_json::Value = serde_json::from_str(&text).unwrap();
-    PathBuf::from(settings["hooks"]["PreToolUse"][0]["hooks"][0]["args"][2].as_str().unwrap())
+    let args = settings["hooks"]["PreToolUse"][0]["hooks"][0]["args"].as_array().unwrap();
+    let at = args.iter().position(|arg| arg == "hook").unwrap();
+    PathBuf::from(args[at - 1].as_str().unwrap())
 }
 
 /// A session in which nothing but our hook could hold the call; false where it did not run.

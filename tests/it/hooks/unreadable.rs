@@ -10,7 +10,7 @@ use crate::support::seen::until;
 use serde_json::{Value, json};
 use std::fs;
 
-fn posting(rules: &str) -> (Home, Gate, String) {
+pub(super) fn posting(rules: &str) -> (Home, Gate, String) {
     let home = Home::new();
     home.write_config("[hooks]\nhttp = true\n");
     fs::write(home.folder().join("rules.toml"), rules).unwrap();
@@ -58,17 +58,19 @@ fn refused(home: &Home, tool: &str, count: usize) -> Value {
     refused.last().cloned().unwrap()
 }
 
+/// Settings of the project by which the real CLI posts what it is about to do, and what it did.
+pub(super) fn post_hooks(home: &Home, gate: &Gate, token: &str) {
+    let hook = json!([{"hooks": [{"type": "http", "url": format!("http://{}/claude/hooks", gate.address()),
+               "timeout": 600, "headers": {"Authorization": format!("Bearer {token}")}}]}]);
+    let hooks = json!({"PreToolUse": hook, "PostToolUse": hook});
+    fs::create_dir_all(home.project().join(".claude")).unwrap();
+    fs::write(home.project().join(".claude/settings.json"), json!({"hooks": hooks}).to_string()).unwrap();
+}
+
 #[test]
 fn a_real_call_with_a_large_input_is_judged_over_http() {
     let (home, gate, token) = posting("[[rule]]\ndeny = \"Bash(touch *)\"\n");
-    let hook = |event: &str| {
-        json!({event: [{"hooks": [{"type": "http", "url": format!("http://{}/claude/hooks", gate.address()),
-               "timeout": 600, "headers": {"Authorization": format!("Bearer {token}")}}]}]})
-    };
-    let mut hooks = hook("PreToolUse");
-    hooks["PostToolUse"] = hook("PostToolUse")["PostToolUse"].clone();
-    fs::create_dir_all(home.project().join(".claude")).unwrap();
-    fs::write(home.project().join(".claude/settings.json"), json!({"hooks": hooks}).to_string()).unwrap();
+    post_hooks(&home, &gate, &token);
     let input = json!({"command": "touch made.txt", "description": "x".repeat(1_100_000)});
     let model: Model = calls("Bash", &input);
     headless(&home, &model, "bypassPermissions", || {});

@@ -5,7 +5,7 @@ use super::{Family, Stage, is_literal};
 
 /// A word as it is written instead, and what has to be said before the command. `W` is the word, `H` and `T` its first
 /// letter and the rest, `U` the word in capitals, `R` reversed, `X` its bytes in hexadecimal, `P` where the program lies.
-const SPELLINGS: [(&str, &str); 55] = [
+const SPELLINGS: [(&str, &str); 57] = [
     ("", "'W'"),
     ("", "\"W\""),
     ("", "H\"T\""),
@@ -21,6 +21,8 @@ const SPELLINGS: [(&str, &str); 55] = [
     ("", "$(rev <<<R)"),
     ("", "$(<<<W cat)"),
     ("", "$(tr A-Z a-z <<<U)"),
+    ("", "$(pwd)/W"),
+    ("", "\"$(git rev-parse --show-toplevel)/W\""),
     ("", "${none:-W}"),
     ("", "${none-W}"),
     ("", "H${none}T"),

@@ -1,6 +1,6 @@
 //! What a line aims at: to run a marked program or subcommand, to read or write a marked file, to remove what is critical.
 
-use super::super::judge::{ANYTHING, PROGRAM, READING, Ruleset, SUBCOMMAND, SUBCOMMAND_OF_ALL};
+use super::super::judge::{ANYTHING, PROGRAM, READING, READING_BY_PLACE, Ruleset, SUBCOMMAND, SUBCOMMAND_OF_ALL};
 use super::super::rng::Rng;
 use super::super::sandbox::Seen;
 use super::options::{self, subcommand_of};
@@ -47,7 +47,7 @@ impl Harm {
         match self {
             Self::Program => &[PROGRAM],
             Self::Subcommand => &[SUBCOMMAND, SUBCOMMAND_OF_ALL],
-            Self::Read => &[READING],
+            Self::Read => &[READING, READING_BY_PLACE],
             Self::Write | Self::Removal => &[ANYTHING],
         }
     }

@@ -13,6 +13,7 @@ mod input;
 mod make;
 mod orders;
 mod placing;
+mod query;
 mod terminal;
 
 use super::command::{is_shell, name_of};
@@ -85,6 +86,8 @@ pub(crate) fn meaning(words: &[ShellWord], command: &Found, all: &[Found]) -> Me
             let letters = if name == "lldb" { "oO" } else { "" };
             orders::debugger(&values(rest, letters, &longs), &input())
         }
+        "jq" | "gojq" | "jaq" => query::jq(rest, || input().texts()),
+        "yq" => query::yq(rest),
         "tmux" => terminal::tmux(rest, all),
         "screen" => terminal::screen(rest),
         "emacs" | "gnuplot" | "expect" | "tclsh" | "m4" => general::says_nothing_of_programs(name, rest, &input()),

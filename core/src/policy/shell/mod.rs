@@ -83,6 +83,9 @@ pub(crate) mod doubt {
     pub(crate) const COMPOUND: &str = "it is more than a list of commands";
     pub(crate) const VARIABLE: &str = "it holds a variable";
     pub(crate) const PRINTED: &str = "it runs a command to make a word";
+    pub(crate) const NUMBER: &str = "it holds a number that is reckoned";
+    pub(crate) const BRACES: &str = "it holds braces";
+    pub(crate) const RECKONED: &str = "it reckons with a variable";
     pub(crate) const TEXT: &str = "it holds a here-document";
     pub(crate) const SHELL: &str = "it changes the shell itself";
     pub(crate) const GROUP: &str = "some of its commands run in a shell of their own";
@@ -132,6 +135,12 @@ impl Script {
         if line.chars().count() > LONGEST {
             let issue = Some(ParseIssue::Unreadable("it is longer than 10,000 characters"));
             return Self { issue, ..Self::default() };
+        }
+        if line.contains('\0') {
+            // A shell drops it, or ends there.
+            let mut script = read::script(&line.replace('\0', ""));
+            script.doubt(ParseIssue::Unreadable("it holds a character that shells do not take"));
+            return script;
         }
         read::script(line)
     }

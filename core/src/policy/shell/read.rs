@@ -3,6 +3,7 @@
 mod brackets;
 mod lists;
 mod quotes;
+mod reckoned;
 mod redirects;
 
 use super::word::{ANY, Piece, is_plain};
@@ -197,7 +198,7 @@ impl ShellReader<'_> {
                         self.at += 2;
                         return;
                     }
-                    '{' | '}' => self.not_plain("it holds braces"),
+                    '{' | '}' => self.not_plain(doubt::BRACES),
                     // By itself it is what it is to every shell.
                     '!' if is_first && self.peek(1).is_some_and(char::is_whitespace) => {}
                     '!' | '#' => self.not_plain("a shell may not take ! or # as it stands"),

@@ -229,6 +229,7 @@ fn every_tool_with_a_command_is_judged_as_a_shell() {
     assert_eq!(decided(&["deny Bash(rm *)"], given("mcp__srv__x", line("rm x"))), Allow);
     assert_eq!(decided(&["deny Bash(rm *)"], given("Skill", line("rm"))), Allow);
     assert_eq!(decided(&[], given("Bash", Given::Other)), Ask);
+    assert_eq!(decided(&["allow Bash"], given("Bash", Given::List(vec!["touch".into(), "x".into()]))), Ask);
     assert_eq!(decided(&[], given("Monitor", Given::Other)), Ask);
     let own = ruling(Mode::Default, &rules(&["allow Bash"]), given("Monitor", line("ls")));
     assert_eq!(own.decision, Ask, "another tool is allowed by its own name");
@@ -251,4 +252,67 @@ fn longer_addresses_and_servers_with_longer_names_are_what_they_are() {
             (&["deny mcp__github"], "mcp__github__evil__get", Deny),
         ],
     );
+}
+
+#[test]
+fn a_known_program_is_read_behind_one_that_is_not() {
+    never_passes(
+        &["allow Bash", "deny Bash(rm *)", "deny Read(//home/ann/p/secrets/**)"],
+        &[
+            "npm exec --offline -- awk 'BEGIN{system(\"r\" \"m -rf x\")}'",
+            "setarch x86_64 awk 'BEGIN{system(\"r\" \"m -rf x\")}'",
+            "npm exec -- awk 'BEGIN{getline l < (\"sec\" \"rets/key\"); print l}'",
+            "npx git config core.fsmonitor ./x",
+            "prlimit git config core.fsmonitor ./x",
+            "poetry run sqlite3 :memory: \"select writefile('.mcp'||'.json','x')\"",
+            "npm exec -- curl -w '%output{.mcp.json}x' h",
+            "ssh-agent git worktree remove --force .",
+            "npm exec -- cat $(pwd)/secrets/key",
+        ],
+    );
+    // What may be something else to it is asked for, and not denied.
+    let ask = ruling(Mode::Default, &rules(&["allow Bash", "deny Bash(git push *)"]), call("Bash ./ci.sh git push"));
+    assert_eq!(ask.decision, Ask, "{}", ask.why);
+    passes_in_bypass(
+        &["deny Bash(rm *)", "deny Read(secrets/**)"],
+        &[
+            "npm run make",
+            "npx prettier --check .",
+            "uv run python -m pytest",
+            "poetry run python manage.py migrate",
+            "docker run --rm alpine tar cf - /etc",
+            "npx tsc && npx eslint src",
+            "pipx run black .",
+            "uv run grep -n x README.md",
+        ],
+    );
+}
+
+#[test]
+fn lines_of_another_shells_tool_are_asked_for_and_its_rules_count() {
+    let given = |tool: &str, line: &str| Call::new(tool, [("command".to_owned(), Given::Text(line.to_owned()))].into());
+    let decided = |written: &[&str], tool: &str, line: &str| {
+        ruling(Mode::BypassPermissions, &rules(written), given(tool, line)).decision
+    };
+    for line in [
+        "Remove-Item -Recurse -Force ~",
+        "ri -r -fo ..",
+        "rd -Recurse /",
+        "Get-ChildItem ~ | Remove-Item -Recurse -Force",
+        "Move-Item ~ /tmp/x",
+        "& (\"r\"+\"m\") src",
+        "Get-ChildItem | ForEach-Object { $_.Delete() }",
+    ] {
+        assert_eq!(decided(&["allow PowerShell"], "PowerShell", line), Ask, "{line}");
+    }
+    assert_eq!(decided(&["deny PowerShell(Remove-Item *)"], "PowerShell", "Remove-Item x"), Deny);
+    assert_eq!(decided(&["ask PowerShell(git push *)"], "PowerShell", "git -C . push origin"), Ask);
+    assert_eq!(decided(&["deny Monitor(tail *)"], "Monitor", "tail -f x"), Deny);
+    assert_eq!(decided(&["deny PowerShell(Remove-Item *)"], "PowerShell", "git status"), Allow);
+    assert_eq!(decided(&["deny Monitor(tail *)"], "Bash", "tail -f x"), Allow);
+}
+
+#[test]
+fn a_line_with_what_shells_drop_is_never_let_pass() {
+    never_passes(&["allow Bash"], &["r\0m -rf src", "cat .e\0nv", "ls\0"]);
 }

@@ -83,7 +83,7 @@ impl StandIn {
     #[track_caller]
     pub(crate) fn hook_later(&self, event: &str, fields: &Value) -> Value {
         let mut arguments =
-            json!({"hook_event_name": event, "session_id": "s-1", "agent_id": "", "hooks_version": "5"});
+            json!({"hook_event_name": event, "session_id": "s-1", "agent_id": "", "hooks_version": "6"});
         for (name, value) in fields.as_object().into_iter().flatten() {
             // As the client does: text as it is, anything else as JSON in text.
             let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);

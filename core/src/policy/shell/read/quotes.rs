@@ -3,6 +3,7 @@
 use super::super::doubt;
 use super::super::word::{Piece, is_printable};
 use super::ShellReader;
+use super::reckoned::Reckoned;
 
 impl ShellReader<'_> {
     pub(super) fn single_quotes(&mut self) {
@@ -96,6 +97,13 @@ impl ShellReader<'_> {
     pub(super) fn dollar(&mut self) {
         self.word();
         match self.peek(1) {
+            Some('(') if self.follows("$((") && self.reckoned().is_some() => {
+                let Some(reckoned) = self.reckoned() else { return };
+                self.at += reckoned.length;
+                self.not_plain(reckoned.doubt());
+                reckoned.printed.iter().for_each(|command| self.read_inside(command));
+                self.word().fill("", Piece::Unknown);
+            }
             Some('(') => {
                 self.not_plain(doubt::PRINTED);
                 self.at += 2;
@@ -132,6 +140,11 @@ impl ShellReader<'_> {
                 self.at += 1;
             }
         }
+    }
+
+    /// The number that is reckoned here, where that is all that stands in `$((…))`.
+    fn reckoned(&self) -> Option<Reckoned> {
+        Reckoned::read(self.chars.get(self.at..)?.strip_prefix(&['$', '(', '('])?)
     }
 
     /// `$'…'`, where `\x72` is an r.
@@ -253,6 +266,22 @@ mod tests {
             "cat <<'EOF'\na\\\nb $\\\nc\nEOF",
         ] {
             assert!(Script::read(line).is_readable(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_is_reckoned_from_numbers_runs_nothing() {
+        let programs = |line: &str| {
+            let script = Script::read(line);
+            script.commands.iter().filter_map(|command| Some(command.words.first()?.text.clone())).collect::<Vec<_>>()
+        };
+        for line in ["echo $((1+2))", "echo \"$(( (1 + 2) * 3 ))\" x", "echo a$((1<<2))b", "echo $((7%3))$((1))"] {
+            assert_eq!(programs(line), ["echo"], "{line}");
+        }
+        assert_eq!(programs("echo $(( $(date +%s) - start ))"), ["date", "echo"]);
+        assert_eq!(programs("echo $((x + 1)) $((${y} * $z))"), ["echo"]);
+        for line in ["echo $((a[$(danger)]))", "echo $((1); danger)", "echo $((1) )", "echo $((danger x))"] {
+            assert!(programs(line).len() > 1, "{line}: {:?}", programs(line));
         }
     }
 

@@ -10,6 +10,7 @@ use agent_client_protocol::v1::schema::{
     ToolCallUpdate, ToolCallUpdateFields, WaitForTerminalExitRequest, WriteTextFileRequest,
 };
 use agent_client_protocol::{Error, JsonRpcRequest};
+use portcullis_core::visible;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
@@ -95,7 +96,7 @@ impl ClientTools {
                 let sent = self.editor.connection.send_request(request);
                 let withdraw = sent.cancellation_handle();
                 tokio::select! {
-                    ended = sent.block_task() => drop(answer.send(ended.map(drop).map_err(|error| error.message))),
+                    ended = sent.block_task() => drop(answer.send(ended.map(drop).map_err(|error| in_words(&error)))),
                     () = answer.closed() => drop(withdraw.cancel()),
                 }
             }
@@ -113,7 +114,7 @@ impl ClientTools {
     async fn ask<R: JsonRpcRequest>(&self, request: R, within: Duration) -> Result<R::Response, String> {
         let asking = self.editor.connection.send_request(request).block_task();
         match tokio::time::timeout(within, asking).await {
-            Ok(answer) => answer.map_err(|error| error.message),
+            Ok(answer) => answer.map_err(|error| in_words(&error)),
             Err(_) => Err("it does not answer".to_owned()),
         }
     }
@@ -152,6 +153,12 @@ impl ClientTools {
         let update = SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call, fields));
         self.editor.update(&self.session, update).await;
     }
+}
+
+/// What the editor says went wrong, with what it adds to it.
+fn in_words(error: &Error) -> String {
+    let more = error.data.as_ref().map(|data| format!(" ({data})")).unwrap_or_default();
+    visible(&format!("{}{more}", error.message))
 }
 
 fn reach_of(wanted: ClientUse, can: bool, cannot: &str) -> Result<Reach, Error> {

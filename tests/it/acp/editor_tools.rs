@@ -133,7 +133,7 @@ fn commands_run_in_a_terminal_of_the_editor_and_are_known_as_the_agents() {
     let model = Model::start(vec![
         Rule::on_text("run it").call("mcp__acp__Bash", bash("echo out; echo err >&2; touch made.txt; exit 3")).once(),
         Rule::on_text("cheat")
-            .call("mcp__acp__Bash", bash(&format!("setsid {portcullis} people add eve --role admin")))
+            .call("mcp__acp__Bash", bash(&format!("setsid {portcullis} token add eve --role admin")))
             .once(),
         Rule::on_text("serve it")
             .call("mcp__acp__Bash", json!({"command": "echo begun; exec sleep 600", "run_in_background": true}))
@@ -157,7 +157,7 @@ fn commands_run_in_a_terminal_of_the_editor_and_are_known_as_the_agents() {
     assert!(home.project().join("made.txt").exists());
     desk.turn(&session, "cheat", "allow_once");
     assert!(model.wait_for_turn("inside").body["messages"].to_string().contains("refused"));
-    assert!(!home.run(&["people", "list"]).stdout.contains("eve"));
+    assert!(!home.run(&["token", "list"]).ok().stdout.contains("eve"));
     let asked = desk.turn(&session, "serve it", "allow_once");
     assert_eq!(asked.len(), 1, "looking at it and ending it ask nobody: {asked:?}");
     model.wait_for_turn("was ended");

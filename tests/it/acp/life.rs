@@ -177,16 +177,18 @@ fn an_editor_that_leaves_without_reading_leaves_no_process() {
         let frame = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         writeln!(input, "{frame}").unwrap();
     };
-    call(1, "initialize", json!({"protocolVersion": 1}));
-    call(2, "session/new", json!({"cwd": home.project(), "mcpServers": []}));
-    let session = loop {
+    let mut answer = |id: u32| loop {
         let mut line = String::new();
         output.read_line(&mut line).unwrap();
         let frame: serde_json::Value = serde_json::from_str(&line).unwrap();
-        if frame["id"] == 2 {
-            break frame["result"]["sessionId"].clone();
+        if frame["id"] == id {
+            break frame["result"].clone();
         }
     };
+    call(1, "initialize", json!({"protocolVersion": 1}));
+    answer(1);
+    call(2, "session/new", json!({"cwd": home.project(), "mcpServers": []}));
+    let session = answer(2)["sessionId"].clone();
     call(3, "session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": "talk"}]}));
     model.wait_for_turn("talk");
     let processes = below(agent.id());

@@ -20,14 +20,14 @@ const MOST_BYTES: usize = 256 << 10;
 const MOST_KNOWN: usize = 4_096;
 
 /// The file of a call: by the path that the model names, which is the editor's, and where its links led when it was judged.
-pub(super) struct Target<'a> {
+pub(super) struct EditedFile<'a> {
     pub(super) path: &'a Path,
     pub(super) file: &'a Path,
 }
 
 impl HostState {
     /// What the editor and the disk hold now.
-    async fn now(&self, target: &Target<'_>) -> Result<FileNow, String> {
+    async fn now(&self, target: &EditedFile<'_>) -> Result<FileNow, String> {
         let (path, file) = (target.path.to_owned(), target.file.to_owned());
         let buffer = self.tools.ask(|answer| EditorRequest::ReadFile { path, answer }).await;
         let reading = tokio::task::spawn_blocking(move || {
@@ -54,7 +54,7 @@ impl HostState {
         known.insert(file.to_owned(), seen);
     }
 
-    pub(super) async fn read(&self, target: &Target<'_>, input: &Value) -> Result<String, String> {
+    pub(super) async fn read(&self, target: &EditedFile<'_>, input: &Value) -> Result<String, String> {
         let now = self.now(target).await?;
         let newest = now.newest(self.known(target.file).as_ref(), self.since);
         self.remember(target.file, now.seen(&newest));
@@ -71,7 +71,7 @@ impl HostState {
         Ok(format!("{note}{}", numbered(newest.text(), input)))
     }
 
-    pub(super) async fn edit(&self, id: &str, target: &Target<'_>, input: &Value) -> Result<String, String> {
+    pub(super) async fn edit(&self, id: &str, target: &EditedFile<'_>, input: &Value) -> Result<String, String> {
         let text = |field: &str| input.get(field).and_then(Value::as_str);
         let (Some(old), Some(new)) = (text("old_string"), text("new_string")) else {
             return Err("old_string and new_string must be texts".to_owned());
@@ -91,7 +91,7 @@ impl HostState {
         Ok(format!("The file {} has been updated successfully.", target.path.display()))
     }
 
-    pub(super) async fn write(&self, id: &str, target: &Target<'_>, content: &str) -> Result<String, String> {
+    pub(super) async fn write(&self, id: &str, target: &EditedFile<'_>, content: &str) -> Result<String, String> {
         let now = self.now(target).await.ok();
         let is_there = tokio::fs::symlink_metadata(target.file).await.is_ok();
         match &now {
@@ -137,7 +137,7 @@ impl HostState {
         }
     }
 
-    async fn save(&self, id: &str, target: &Target<'_>, content: String, line: Option<u32>) -> Result<(), String> {
+    async fn save(&self, id: &str, target: &EditedFile<'_>, content: String, line: Option<u32>) -> Result<(), String> {
         let (path, call) = (target.path.to_owned(), ChangedAt { call: id.to_owned(), line });
         let text = content.clone();
         self.tools.ask(|answer| EditorRequest::WriteFile { path, content, call, answer }).await?;
@@ -240,8 +240,8 @@ mod tests {
             Self { _folder: folder, host, editor, path }
         }
 
-        fn target(&self) -> Target<'_> {
-            Target { path: &self.path, file: &self.path }
+        fn target(&self) -> EditedFile<'_> {
+            EditedFile { path: &self.path, file: &self.path }
         }
 
         async fn read(&self) -> Result<String, String> {

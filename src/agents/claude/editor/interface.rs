@@ -43,7 +43,7 @@ impl EditorTools {
     }
 
     /// Has the editor do something. An editor that is gone has not done it.
-    pub(super) async fn ask<T>(&self, request: impl FnOnce(Answer<T>) -> EditorRequest) -> Result<T, String> {
+    pub(super) async fn ask<T>(&self, request: impl FnOnce(EditorAnswer<T>) -> EditorRequest) -> Result<T, String> {
         let (answer, answered) = oneshot::channel();
         let gone = || "the editor is gone".to_owned();
         self.requests.send(request(answer)).await.map_err(|_| gone())?;
@@ -51,7 +51,7 @@ impl EditorTools {
     }
 }
 
-type Answer<T> = oneshot::Sender<Result<T, String>>;
+type EditorAnswer<T> = oneshot::Sender<Result<T, String>>;
 
 /// What the editor is to do. An error is in its own words.
 #[derive(Debug)]
@@ -59,38 +59,38 @@ pub(crate) enum EditorRequest {
     /// A file as the editor has it, with changes that are not saved.
     ReadFile {
         path: PathBuf,
-        answer: Answer<String>,
+        answer: EditorAnswer<String>,
     },
     /// Replaces a file and saves it.
     WriteFile {
         path: PathBuf,
         content: String,
         call: ChangedAt,
-        answer: Answer<()>,
+        answer: EditorAnswer<()>,
     },
     /// Runs a command in a terminal, which is shown with its call.
     Run {
         call: String,
         input: serde_json::Value,
         command: TerminalCommand,
-        answer: Answer<String>,
+        answer: EditorAnswer<String>,
     },
     Output {
         terminal: String,
-        answer: Answer<TerminalOutput>,
+        answer: EditorAnswer<TerminalOutput>,
     },
     WaitForExit {
         terminal: String,
-        answer: Answer<()>,
+        answer: EditorAnswer<()>,
     },
     Kill {
         terminal: String,
-        answer: Answer<()>,
+        answer: EditorAnswer<()>,
     },
     /// The terminal is not needed any more. It ends what still runs in it.
     Release {
         terminal: String,
-        answer: Answer<()>,
+        answer: EditorAnswer<()>,
     },
 }
 

@@ -28,7 +28,7 @@ use tokio_util::sync::CancellationToken;
 pub(crate) use interface::{ChangedAt, EditorRequest, EditorTools, ExitStatus, Reach, TerminalCommand, TerminalOutput};
 pub(in crate::agents::claude) use passes::PassedCall;
 pub(in crate::agents::claude) use rules::read as read_client_rules;
-pub(in crate::agents::claude) use which::WantedCall;
+pub(in crate::agents::claude) use which::ModelCall;
 
 use known::KnownFile;
 use passes::Passes;

@@ -6,7 +6,7 @@ use portcullis_wire::channel::TOOL_USE_ID;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::files::Target;
+use super::files::EditedFile;
 use super::{EditorHost, HostState, SERVER, specs};
 use crate::agents::claude::in_process::{answer as rpc_answer, no_such_method, tool_result};
 use crate::locks::locked;
@@ -71,7 +71,7 @@ impl HostState {
             return Err(format!("this call does not go through the editor: use the tool {tool}"));
         }
         let path = input.get("file_path").and_then(Value::as_str).map(PathBuf::from);
-        let target = path.as_deref().zip(passed.file.as_deref()).map(|(path, file)| Target { path, file });
+        let target = path.as_deref().zip(passed.file.as_deref()).map(|(path, file)| EditedFile { path, file });
         let no_file = || "file_path must be the absolute path of a file".to_owned();
         match tool {
             "Read" => self.read(&target.ok_or_else(no_file)?, &input).await,

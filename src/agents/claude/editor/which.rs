@@ -19,7 +19,7 @@ const NO_TEXT: [&str; 7] = ["gif", "ipynb", "jpeg", "jpg", "pdf", "png", "webp"]
 
 /// A call that a model wants to make.
 #[derive(Clone, Debug)]
-pub(in crate::agents::claude) struct WantedCall {
+pub(in crate::agents::claude) struct ModelCall {
     /// As the client names it.
     pub(in crate::agents::claude) tool: String,
     pub(in crate::agents::claude) input: Value,
@@ -32,7 +32,7 @@ pub(in crate::agents::claude) struct WantedCall {
 
 impl EditorHost {
     /// The tool that a call stands for, where it is one of ours.
-    pub(in crate::agents::claude) fn stands_for(&self, call: &WantedCall) -> Option<&'static str> {
+    pub(in crate::agents::claude) fn stands_for(&self, call: &ModelCall) -> Option<&'static str> {
         self.0.as_ref().filter(|_| call.for_us).and_then(|_| built_in(&call.tool))
     }
 
@@ -40,7 +40,7 @@ impl EditorHost {
     /// runs commands in a sandbox.
     pub(in crate::agents::claude) async fn other_tool(
         &self,
-        call: WantedCall,
+        call: ModelCall,
         sandboxed: impl Future<Output = bool>,
     ) -> Option<String> {
         let state = self.0.as_ref()?;
@@ -61,7 +61,7 @@ impl EditorHost {
 
 impl HostState {
     /// Whether whoever makes the call has the editor's tools at all.
-    fn is_wanted(&self, name: &str, call: &WantedCall) -> bool {
+    fn is_wanted(&self, name: &str, call: &ModelCall) -> bool {
         let is_for = match self.tools.reach(name) {
             Reach::Nobody => false,
             Reach::MainAgent => call.agent.is_none(),
@@ -124,7 +124,7 @@ mod tests {
 
     async fn other(host: &EditorHost, tool: &str, input: Value, agent: Option<&str>, mode: &str) -> Option<String> {
         let (agent, mode) = (agent.map(str::to_owned), Some(mode.to_owned()));
-        let call = WantedCall { for_us: tool.starts_with(PREFIX), tool: tool.to_owned(), input, agent, mode };
+        let call = ModelCall { for_us: tool.starts_with(PREFIX), tool: tool.to_owned(), input, agent, mode };
         host.other_tool(call, async { false }).await
     }
 
@@ -177,7 +177,7 @@ mod tests {
     async fn commands_of_a_sandbox_stay_in_it_and_no_other_server_has_our_names() {
         let folder = tempfile::tempdir().unwrap();
         let (host, _requests) = tools(folder.path());
-        let call = |tool: &str, for_us| WantedCall {
+        let call = |tool: &str, for_us| ModelCall {
             tool: tool.to_owned(),
             input: json!({"command": "ls"}),
             for_us,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::claude::control::requests::{Control, REQUEST_TIMEOUT};
-use crate::agents::claude::editor::{EditorHost, PassedCall, WantedCall, read_client_rules};
+use crate::agents::claude::editor::{EditorHost, ModelCall, PassedCall, read_client_rules};
 use crate::session::gatekeeper::{Decision, OwnCall, ToolRequest};
 
 /// A longer command is not offered to be allowed for ever.
@@ -87,9 +87,9 @@ impl OwnTools {
     }
 }
 
-fn wanted(request: &ToolRequest, for_us: bool) -> WantedCall {
+fn wanted(request: &ToolRequest, for_us: bool) -> ModelCall {
     let ToolRequest { tool, input, agent, mode, .. } = request;
-    WantedCall { tool: tool.clone(), input: input.clone(), for_us, agent: agent.clone(), mode: mode.clone() }
+    ModelCall { tool: tool.clone(), input: input.clone(), for_us, agent: agent.clone(), mode: mode.clone() }
 }
 
 /// What may be remembered with an allow. The client would suggest to let our tool do anything.

@@ -156,7 +156,7 @@ fn commands_run_in_a_terminal_of_the_editor_and_are_known_as_the_agents() {
     assert!(told.contains("out\\\\nerr") || told.contains("out\\nerr"), "{told}");
     assert!(home.project().join("made.txt").exists());
     desk.turn(&session, "cheat", "allow_once");
-    assert!(model.wait_for_turn("inside").body["messages"].to_string().contains("refused"));
+    model.wait_for_turn("this runs inside a session that Portcullis drives");
     assert!(!home.run(&["token", "list"]).ok().stdout.contains("eve"));
     let asked = desk.turn(&session, "serve it", "allow_once");
     assert_eq!(asked.len(), 1, "looking at it and ending it ask nobody: {asked:?}");

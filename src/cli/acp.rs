@@ -8,7 +8,7 @@ use super::signals::stop_on_signals;
 use super::{configuration, log_at, paths};
 use crate::config::MODES;
 use crate::failure::Failure;
-use crate::fronts::acp::{self, AcpOptions};
+use crate::fronts::acp::{self, AcpOptions, ClientUse};
 
 /// Claude Code in an editor, and its prompts answered there or anywhere else
 ///
@@ -34,9 +34,33 @@ pub(super) struct Acp {
     /// Claude Code's program [default: as configured, else `claude` on the PATH]
     #[arg(long, value_name = "PATH")]
     claude: Option<PathBuf>,
+    /// Whether files are read and written through the editor, with changes that are not saved: auto (where it can, for
+    /// all but subagents), on (for these as well) or off [default: auto]
+    #[arg(long, value_name = "USE", default_value = "auto", hide_default_value = true, hide_possible_values = true)]
+    client_fs: Use,
+    /// Whether commands run in terminals of the editor: auto, on or off [default: auto]
+    #[arg(long, value_name = "USE", default_value = "auto", hide_default_value = true, hide_possible_values = true)]
+    client_terminal: Use,
     /// For editors, which open a terminal for it: sign in to Claude Code
     #[arg(long)]
     login: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Use {
+    Auto,
+    On,
+    Off,
+}
+
+impl From<Use> for ClientUse {
+    fn from(wanted: Use) -> Self {
+        match wanted {
+            Use::Auto => Self::Auto,
+            Use::On => Self::On,
+            Use::Off => Self::Off,
+        }
+    }
 }
 
 impl Acp {
@@ -55,7 +79,13 @@ impl Acp {
         let stop = stop_on_signals()?;
         let paths = paths()?;
         let config = configuration(&paths, None)?;
-        let options = AcpOptions { claude: self.claude, mode: self.permission_mode, model: self.model };
+        let options = AcpOptions {
+            claude: self.claude,
+            mode: self.permission_mode,
+            model: self.model,
+            client_fs: self.client_fs.into(),
+            client_terminal: self.client_terminal.into(),
+        };
         acp::run(paths, config, options, stop).await?;
         Ok(ExitCode::SUCCESS)
     }

@@ -188,6 +188,7 @@ impl Run {
             attended,
             front: AT_THE_TERMINAL,
             channels: None,
+            editor: None,
         })
     }
 

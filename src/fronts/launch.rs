@@ -18,6 +18,7 @@ use super::fanout::{Fanout, FrontChange, OWN};
 use super::listen::{Joining, listen, refused, serve};
 use super::standing::Standings;
 use crate::agents::claude::control::{Outcome, Start, drive};
+use crate::agents::claude::editor::EditorTools;
 use crate::agents::claude::hosted::StartedChannels;
 use crate::agents::claude::process::{Beginning, Holder, Options, find};
 use crate::config::{Config, Paths, environment};
@@ -61,6 +62,8 @@ pub(crate) struct LaunchOptions {
     pub(crate) front: &'static str,
     /// Channel servers that were started for it.
     pub(crate) channels: Option<StartedChannels>,
+    /// What goes through the editor at that front.
+    pub(crate) editor: Option<EditorTools>,
 }
 
 /// A session that runs, as the front that started it has it.
@@ -104,6 +107,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let claude = find(name, environment("PATH")).ok_or_else(|| no_claude(name))?;
     let mut options = options(paths, config, wanted.claude_options).await?;
     options.mcp_config.extend(wanted.channels.as_ref().map(StartedChannels::client_config));
+    options.allow.extend(wanted.editor.iter().flat_map(|_| EditorTools::allowed()));
     let label = label(wanted.label.as_deref(), &options.folder)?;
     let session = wanted.session.unwrap_or_else(|| mint(SessionId::new));
     let held = Holder::start(&claude, options.command(&reach::this_program()?, &claude), &session.to_string())?;
@@ -140,6 +144,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         judge,
         channels: wanted.channels,
         channels_answer: no_answers.is_none(),
+        editor: wanted.editor,
     };
     let (tell, driver_told) = mpsc::channel(256);
     let (driver_command, commands) = mpsc::channel(16);

@@ -292,6 +292,15 @@ impl Rules {
         judged(&self.snapshot(), mode, around, call)
     }
 
+    /// The same by these rules of the client as well.
+    pub(crate) fn decide_with(&self, clients: &[Rule], mode: Mode, around: &Context, call: Call) -> Judgement {
+        let mut set = self.snapshot();
+        if !clients.is_empty() {
+            Arc::make_mut(&mut set).rules.extend_from_slice(clients);
+        }
+        judged(&set, mode, around, call)
+    }
+
     /// What is known without work: the judgement on a line that plainly holds what a rule denies, and how many people a
     /// rule may want to allow a call.
     pub(crate) fn known_at_once(&self, around: &Context, call: &Call) -> (Option<Judgement>, Option<u32>) {

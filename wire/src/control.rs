@@ -180,6 +180,14 @@ pub struct Message {
     pub tool_use_result: Value,
     /// Of `system/commands_changed`.
     pub commands: Value,
+    /// Of `system/status`: what it is about; null where there is nothing more to say of it. With what became of a
+    /// compaction, when it has ended.
+    pub status: Value,
+    pub compact_result: Value,
+    /// Of `system/api_retry`: the status of the model's answer, and how often it was tried; `error` names it.
+    pub error_status: Value,
+    pub attempt: Value,
+    pub max_retries: Value,
     /// Of `system/permission_denied` and others.
     pub tool_name: Option<String>,
 }
@@ -220,6 +228,16 @@ impl Message {
             Value::String(text) => vec![Block::Text(text)],
             Value::Array(blocks) => blocks.iter().filter_map(block).collect(),
             _ => vec![],
+        }
+    }
+
+    /// Gives the tools that it calls other names.
+    pub fn rename_tools(&mut self, name: impl Fn(&str) -> String) {
+        let blocks = self.message.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
+        for called in blocks.filter(|block| block["type"] == "tool_use").filter_map(|block| block.get_mut("name")) {
+            if let Some(renamed) = called.as_str().map(&name) {
+                *called = renamed.into();
+            }
         }
     }
 

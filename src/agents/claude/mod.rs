@@ -8,9 +8,11 @@ use crate::session::gatekeeper::Decision;
 
 pub(crate) mod channel;
 pub(crate) mod control;
+pub(crate) mod editor;
 mod entries;
 pub(crate) mod hooks;
 pub(crate) mod hosted;
+mod in_process;
 pub(crate) mod process;
 pub(crate) mod transcript;
 

@@ -95,6 +95,7 @@ impl ClientSession {
             capabilities: CAPABILITIES,
             unreadable: None,
             remembered: self.remembered(tool),
+            own: None,
         };
         let Some(GatekeeperAnswer { decision, verdict }) = self.decide(&same, &request, stopped_waiting).await else {
             return CallEnd::tool_error(

@@ -190,7 +190,7 @@ async fn start(sessions: Arc<Sessions>, editor: Editor, place: Place, responder:
         Ok(reserved) => reserved,
         Err(error) => return drop(responder.respond_with_error(error)),
     };
-    match sessions.prepare(editor, place, id, Beginning::Named(conversation)).await {
+    match sessions.prepare(editor, place, &reserved, Beginning::Named(conversation)).await {
         Ok(session) => {
             let response = NewSessionResponse::new(session.id.clone())
                 .modes(session.settings.mode_state())
@@ -218,7 +218,7 @@ fn open(sessions: Arc<Sessions>, editor: Editor, id: SessionId, place: Place, an
     tokio::spawn(async move {
         let conversation = id.to_string();
         let prepared = match history::is_kept(&conversation) {
-            true => sessions.prepare(editor, place, id, Beginning::Resumed(conversation)).await,
+            true => sessions.prepare(editor, place, &reserved, Beginning::Resumed(conversation)).await,
             false => Err(no_such_session(&id)),
         };
         match prepared {

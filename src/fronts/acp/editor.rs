@@ -32,6 +32,11 @@ impl Editor {
         self.abilities.elicitation.as_ref().is_some_and(|elicitation| elicitation.form.is_some())
     }
 
+    /// It shows that the context of the model is made smaller.
+    pub(super) fn has_compaction(&self) -> bool {
+        self.abilities.session.as_ref().is_some_and(|session| session.compaction.is_some())
+    }
+
     /// Notices are shown apart from what the agent says.
     pub(super) fn has_notices(&self) -> bool {
         self.abilities.session.as_ref().is_some_and(|session| session.notices.is_some())

@@ -11,8 +11,8 @@ use crate::agents::claude::transcript::Replayed;
 use crate::gate::sessions::transcripts;
 
 /// Tells the editor the end of a conversation: as much as an editor shows without trouble. Line by line, at the pace of the
-/// editor.
-pub(super) async fn replay(editor: &Editor, session: &SessionId, conversation: &str, folder: PathBuf) {
+/// editor. `live` knows the calls that go on: the others have ended with their client.
+pub(super) async fn replay(editor: &Editor, session: &SessionId, conversation: &str, folder: PathBuf, live: &Updates) {
     let Some(transcript) = transcripts().and_then(|transcripts| transcripts.replay(conversation)) else {
         return;
     };
@@ -27,6 +27,7 @@ pub(super) async fn replay(editor: &Editor, session: &SessionId, conversation: &
             editor.update(session, update).await;
         }
     }
+    updates.go_on_with(live);
     for update in updates.forget_calls() {
         editor.update(session, update).await;
     }

@@ -7,6 +7,7 @@
 mod agent;
 mod auth;
 mod capabilities;
+mod client_tools;
 mod editor;
 mod history;
 mod permissions;
@@ -42,6 +43,19 @@ pub(crate) struct AcpOptions {
     /// None: as set or configured for the folder.
     pub(crate) mode: Option<String>,
     pub(crate) model: Option<String>,
+    pub(crate) client_fs: ClientUse,
+    pub(crate) client_terminal: ClientUse,
+}
+
+/// Whether tools go through the editor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum ClientUse {
+    /// Where the editor can, for the agent that the person talks to.
+    #[default]
+    Auto,
+    /// Also for subagents. An editor that cannot is an error.
+    On,
+    Off,
 }
 
 /// Serves the editor until it is gone, or until `stop`. No session is left behind.
@@ -57,6 +71,8 @@ pub(crate) async fn run(
     let served = tokio::select! {
         served = agent::serve(Arc::clone(&sessions), transport, backlog.clone()) => served,
         () = stop.cancelled() => Ok(()),
+        // One that never reads would keep us for ever.
+        () = backlog.left() => Ok(()),
     };
     backlog.close();
     sessions.end_all().await;

@@ -2,6 +2,7 @@
 
 mod asking;
 mod changing;
+mod telling;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,9 +17,10 @@ use portcullis_core::AskId;
 use portcullis_wire::control::Message;
 use portcullis_wire::front::{Command, PromptWords};
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::DropGuard;
 
+use super::client_tools::ClientTools;
 use super::editor::Editor;
 use super::history;
 use super::permissions::ShownPrompts;
@@ -31,6 +33,7 @@ use crate::agents::claude::process::Beginning;
 use crate::fronts::{Launched, Told};
 use asking::OpenPrompt;
 use changing::SettingChange;
+use telling::ToldOfClient;
 
 /// What the editor wants of a session.
 pub(super) enum Wanted {
@@ -52,6 +55,12 @@ pub(super) enum Wanted {
     SetModel {
         model: String,
         answer: SettingResponder,
+    },
+    /// A command runs in a terminal of the editor: its call is told first.
+    ShowTerminal {
+        call: String,
+        input: Value,
+        told: oneshot::Sender<()>,
     },
     /// The person has answered a prompt, or the editor cannot ask them.
     Permission {
@@ -111,6 +120,7 @@ pub(super) struct Session {
     turns: Turns<Prompter>,
     updates: Updates,
     prompts: ShownPrompts,
+    told_of_client: ToldOfClient,
     /// What was asked about, until it is settled.
     open: HashMap<AskId, OpenPrompt>,
     /// Changes that the client was asked for, by our numbers.
@@ -133,6 +143,7 @@ impl Session {
             is_ready: false,
             turns: Turns::new(),
             prompts: ShownPrompts::default(),
+            told_of_client: ToldOfClient::default(),
             open: HashMap::new(),
             changes: HashMap::new(),
             count: 0,
@@ -180,25 +191,38 @@ impl Session {
 
     async fn wanted(&mut self, wanted: Wanted, sessions: &Arc<Sessions>, back: &mpsc::WeakSender<Wanted>) {
         match wanted {
-            Wanted::Prompt { words, prompter } => self.prompt(words, prompter, sessions).await,
+            Wanted::Prompt { words, prompter } => self.prompt(words, prompter, sessions, back).await,
             Wanted::Open(answer) => self.show_again(answer).await,
             Wanted::Cancel => self.cancel().await,
             Wanted::CancelPrompt { uuid } => self.cancel_prompt(uuid).await,
             Wanted::SetMode { mode, answer } => self.set(SettingChange::Mode(mode), answer).await,
             Wanted::SetModel { model, answer } => self.set(SettingChange::Model(model), answer).await,
             Wanted::Permission { ask, chosen } => self.chosen(ask, chosen, back).await,
+            Wanted::ShowTerminal { call, input, told } => {
+                let update = self.updates.terminal(&call, &input);
+                self.update_all(update.into_iter().collect()).await;
+                // Whoever waits for it may have been interrupted.
+                let _unheard = told.send(());
+            }
         }
     }
 
     /// A prompt also starts a client where the last one is gone, and goes on with the conversation there.
-    async fn prompt(&mut self, words: PromptWords, prompter: Prompter, sessions: &Arc<Sessions>) {
+    async fn prompt(
+        &mut self,
+        words: PromptWords,
+        prompter: Prompter,
+        sessions: &Arc<Sessions>,
+        back: &mpsc::WeakSender<Wanted>,
+    ) {
         if self.launched.is_none() {
             // The client keeps a conversation from its first line on, whether or not anything was answered.
             let id = self.conversation.clone();
             let from = if history::is_kept(&id) { Beginning::Resumed(id) } else { Beginning::Named(id) };
             // As it was, so that a plan stays one.
             let (mode, model) = (Some(self.settings.mode.clone()), self.settings.chosen_model());
-            match sessions.launch(&self.place, Wish { from, mode, model }).await {
+            let tools = ClientTools { editor: self.editor.clone(), session: self.id.clone(), back: back.clone() };
+            match sessions.launch(&self.place, Wish { from, mode, model }, tools).await {
                 Ok(started) => {
                     self.launched = Some(started.launched);
                     self.servers = started.servers;
@@ -215,7 +239,8 @@ impl Session {
         let (modes, options) = (self.settings.mode_state(), self.settings.options());
         match answer {
             OpenAnswer::Load(responder) => {
-                history::replay(&self.editor, &self.id, &self.conversation, self.place.folder.clone()).await;
+                let folder = self.place.folder.clone();
+                history::replay(&self.editor, &self.id, &self.conversation, folder, &self.updates).await;
                 drop(responder.respond(LoadSessionResponse::new().modes(modes).config_options(options)));
             }
             OpenAnswer::Resume(responder) => {
@@ -300,6 +325,7 @@ impl Session {
             self.show_mode().await;
             self.show_options().await;
         }
+        self.news_of_client(message).await;
         if self.turns.is_taken_too_late(message) {
             self.cancel().await;
         }
@@ -324,6 +350,7 @@ impl Session {
         self.open.clear();
         let updates = self.updates.forget_calls();
         self.update_all(updates).await;
+        self.end_compaction().await;
         let problem = match launched.running.outcome().await {
             Ok((outcome, _)) => {
                 let tail = portcullis_core::visible(&outcome.stderr_tail);

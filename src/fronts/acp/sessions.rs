@@ -10,6 +10,7 @@ use agent_client_protocol::v1::schema::{McpServer, SessionId};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
+use super::client_tools::ClientTools;
 use super::editor::Editor;
 use super::servers::{self, ServersFile};
 use super::session::{Session, Wanted};
@@ -108,13 +109,15 @@ impl Sessions {
         &self,
         editor: Editor,
         place: Place,
-        id: SessionId,
+        reserved: &Reserved,
         from: Beginning,
     ) -> Result<Session, Error> {
         if !place.folder.is_absolute() {
             return Err(Error::new(-32602, "cwd must be an absolute path"));
         }
-        let started = self.launch(&place, Wish { from, mode: None, model: None }).await?;
+        let (id, back) = (reserved.id.clone(), reserved.back.clone());
+        let tools = ClientTools { editor: editor.clone(), session: id.clone(), back };
+        let started = self.launch(&place, Wish { from, mode: None, model: None }, tools).await?;
         let settings =
             Settings::new(started.launched.mode.clone(), self.config.allow_bypass, self.options.model.clone());
         Ok(Session::new(id, editor, place, started, settings))
@@ -132,7 +135,9 @@ impl Sessions {
     }
 
     /// A Claude Code for a conversation of the editor.
-    pub(super) async fn launch(&self, place: &Place, wish: Wish) -> Result<StartedClient, Error> {
+    pub(super) async fn launch(&self, place: &Place, wish: Wish, tools: ClientTools) -> Result<StartedClient, Error> {
+        let folders = std::iter::once(&place.folder).chain(&place.more_folders).cloned().collect();
+        let editor = tools.begin(&self.options, folders)?;
         let servers = ServersFile::write(&self.paths.state_dir, place.servers.clone())?;
         let claude_options = Options {
             folder: place.folder.clone(),
@@ -157,6 +162,7 @@ impl Sessions {
             attended: true,
             front: AT_THE_EDITOR,
             channels: None,
+            editor,
         };
         let launched = launch(&self.paths, &self.config, options).await.map_err(|error| in_words(&error))?;
         Ok(StartedClient { launched, servers })

@@ -139,8 +139,7 @@ pub(super) fn locations(tool: &str, input: &Value) -> Vec<ToolCallLocation> {
 
 /// What became of a call, as its result tells. `kept` is what the client keeps of it.
 pub(super) fn finished(tool: &str, failed: bool, result: &Value, kept: &Value) -> ToolCallUpdateFields {
-    let status = if failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
-    let fields = ToolCallUpdateFields::new().status(status).raw_output(raw_output(result, kept));
+    let fields = ended(failed, result, kept);
     match (tool, failed) {
         // The diff stays; where it went is known now.
         ("Write" | "Edit" | "MultiEdit" | "NotebookEdit", false) => match changed_lines(kept) {
@@ -150,6 +149,12 @@ pub(super) fn finished(tool: &str, failed: bool, result: &Value, kept: &Value) -
         ("TodoWrite" | "ExitPlanMode" | "TaskCreate" | "TaskUpdate", false) => fields,
         (name, _) => fields.content(result_content(name, failed, result)),
     }
+}
+
+/// The same without content: what is shown stays.
+pub(super) fn ended(failed: bool, result: &Value, kept: &Value) -> ToolCallUpdateFields {
+    let status = if failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
+    ToolCallUpdateFields::new().status(status).raw_output(raw_output(result, kept))
 }
 
 fn raw_output(result: &Value, kept: &Value) -> Value {

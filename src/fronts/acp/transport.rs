@@ -4,11 +4,13 @@ use std::future::ready;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use agent_client_protocol::{Agent, ConnectTo, Lines as LineTransport};
 use futures_util::{StreamExt as _, sink, stream};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
 
 use crate::lines::{Line, Lines};
 
@@ -16,6 +18,9 @@ use crate::lines::{Line, Lines};
 const LONGEST_LINE: usize = 64 << 20;
 /// Updates that wait for an editor that does not read. With more the session waits, and the agent with it.
 const MOST_WAITING: usize = 256;
+
+/// An editor that has closed its end may take so long to read what was still to be told.
+const LAST_LINES_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// How far the editor is behind what it is told.
 #[derive(Clone, Default)]
@@ -27,6 +32,8 @@ struct Counted {
     written: Notify,
     /// The editor is gone: nobody waits for it.
     is_closed: AtomicBool,
+    /// The editor says nothing more.
+    input_ended: CancellationToken,
 }
 
 impl Backlog {
@@ -41,6 +48,12 @@ impl Backlog {
             }
             written.await;
         }
+    }
+
+    /// Returns when the editor has closed its end, and had time to read what was still to be told.
+    pub(super) async fn left(&self) {
+        self.0.input_ended.cancelled().await;
+        tokio::time::sleep(LAST_LINES_TIMEOUT).await;
     }
 
     /// Whoever waits for the editor goes on without it.
@@ -63,17 +76,21 @@ pub(super) fn lines(
     output: impl AsyncWrite + Send + Unpin + 'static,
 ) -> (impl ConnectTo<Agent>, Backlog) {
     let backlog = Backlog::default();
-    let incoming = stream::unfold(Lines::new(input, LONGEST_LINE), |mut lines| async move {
+    let ended = backlog.0.input_ended.clone();
+    let incoming = stream::unfold((Lines::new(input, LONGEST_LINE), ended), |(mut lines, ended)| async move {
         let next = match lines.next().await {
             Ok(Line::Whole(line)) => Ok(Some(String::from_utf8_lossy(&line).into_owned())),
             Ok(Line::TooLong) => {
                 tracing::warn!("a message of the editor is longer than {LONGEST_LINE} bytes, and was not read");
                 Ok(None)
             }
-            Ok(Line::End) => return None,
+            Ok(Line::End) => {
+                ended.cancel();
+                return None;
+            }
             Err(error) => Err(error),
         };
-        Some((next, lines))
+        Some((next, (lines, ended)))
     });
     let incoming = incoming.filter_map(|line| ready(line.transpose()));
     let counted = backlog.clone();

@@ -1,6 +1,6 @@
 //! Messages of Claude Code as updates for the editor.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 
 use agent_client_protocol::v1::schema::{
@@ -12,6 +12,7 @@ use portcullis_wire::control::{Block, Message};
 use serde_json::Value;
 
 use super::tools;
+use crate::agents::claude::editor::built_in;
 use crate::mint::uuid;
 
 /// Calls that are remembered until they have a result; with more the oldest are forgotten all at once.
@@ -24,6 +25,8 @@ pub(super) struct Updates {
     streamed: Option<String>,
     /// Calls that were told and have no result, with their tools.
     calls: HashMap<String, String>,
+    /// Those of them that are shown by a terminal.
+    terminals: HashSet<String>,
     /// The tasks of the plan, by their ids, where the client keeps them one by one.
     tasks: BTreeMap<u64, PlanEntry>,
     /// What the model's context holds, as far as is known.
@@ -32,13 +35,19 @@ pub(super) struct Updates {
 
 impl Updates {
     pub(super) fn new(folder: PathBuf) -> Self {
-        Self { folder, streamed: None, calls: HashMap::new(), tasks: BTreeMap::new(), used: 0 }
+        let (calls, terminals) = (HashMap::new(), HashSet::new());
+        Self { folder, streamed: None, calls, terminals, tasks: BTreeMap::new(), used: 0 }
     }
 
     /// Nothing more of what runs is told: a new client begins.
     pub(super) fn forget_calls(&mut self) -> Vec<SessionUpdate> {
         let fields = || ToolCallUpdateFields::new().status(ToolCallStatus::Failed);
         self.calls.drain().map(|(id, _)| SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields()))).collect()
+    }
+
+    /// What goes on there goes on.
+    pub(super) fn go_on_with(&mut self, live: &Self) {
+        self.calls.retain(|id, _| !live.calls.contains_key(id));
     }
 
     /// What a message tells the editor.
@@ -59,9 +68,17 @@ impl Updates {
         }
         if self.calls.len() >= MOST_CALLS {
             self.calls.clear();
+            self.terminals.clear();
         }
         self.calls.insert(id.to_owned(), tool.to_owned());
         Some(SessionUpdate::ToolCall(tools::call(id, tool, input, &self.folder)))
+    }
+
+    /// A call is shown by a terminal from now on, also when it has ended. What has to be told before, if anything.
+    pub(super) fn terminal(&mut self, id: &str, input: &Value) -> Option<SessionUpdate> {
+        let call = self.call(id, "Bash", input);
+        self.terminals.insert(id.to_owned());
+        call
     }
 
     fn piece(&mut self, message: &Message) -> Option<SessionUpdate> {
@@ -106,6 +123,7 @@ impl Updates {
         }
         for block in message.blocks() {
             if let Block::ToolUse { id, name, input } = block {
+                let name = built_in(name).unwrap_or(name);
                 updates.extend(self.call(id, name, input));
                 updates.extend(self.plan(name, input));
             }
@@ -118,7 +136,10 @@ impl Updates {
         for block in message.blocks() {
             let Block::ToolResult { id, is_error, content } = block else { continue };
             let Some(tool) = self.calls.remove(id) else { continue };
-            let fields = tools::finished(&tool, is_error, content, &message.tool_use_result);
+            let fields = match self.terminals.remove(id) {
+                true => tools::ended(is_error, content, &message.tool_use_result),
+                false => tools::finished(&tool, is_error, content, &message.tool_use_result),
+            };
             updates.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), fields)));
             if tool == "TaskCreate" && !is_error {
                 updates.extend(self.task_created(&message.tool_use_result));

@@ -59,6 +59,7 @@ impl Gatekeeper {
             Some(AllowedBy::Ask(ask)) if outcome == CallOutcome::Denied => (AFTER_ALLOW.to_owned(), Some(*ask)),
             Some(AllowedBy::Ask(ask)) => ("person".to_owned(), Some(*ask)),
             Some(AllowedBy::Rule(rule)) => (format!("rule {rule}"), None),
+            Some(AllowedBy::Mode(mode)) => (format!("mode {mode}"), None),
             None => match denied {
                 Some(denied) => (denied.by.to_owned(), Some(denied.ask)),
                 None => ("client".to_owned(), None),

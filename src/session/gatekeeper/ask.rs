@@ -86,7 +86,7 @@ fn reason(request: &ToolRequest, judgement: &Judgement) -> String {
 
 /// Says so where a yes to a call that is held does not make it run.
 fn with_caveat(reason: String, request: &ToolRequest) -> String {
-    let is_held = request.capabilities.without_decision == WithoutDecision::Runs;
+    let is_held = request.capabilities.without_decision == WithoutDecision::Runs && request.own.is_none();
     match request.mode() {
         mode @ (Mode::DontAsk | Mode::Plan) if is_held => {
             let reason = reason.split("; in dontAsk mode").next().unwrap_or_default();

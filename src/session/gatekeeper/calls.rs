@@ -58,6 +58,8 @@ pub(super) enum AllowedBy {
     Ask(AskId),
     /// A rule, by its pattern.
     Rule(String),
+    /// The mode, where it is ours to apply.
+    Mode(&'static str),
 }
 
 #[derive(Default)]

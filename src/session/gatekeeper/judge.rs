@@ -70,12 +70,16 @@ impl Judge {
             judged_in.rules.decide_by_trusted(mode, &judged_in.context(asked.folder.as_ref()), call(&asked))
         });
         let Some((by_trusted, has_more)) = by_trusted.await else { return late(mode, None, quorum) };
-        if !has_more || by_trusted.decision == Decision::Deny {
+        let is_denied =
+            denied_by(&by_trusted).is_some() || request.own.is_none() && by_trusted.decision == Decision::Deny;
+        if is_denied || !has_more && request.own.is_none() {
             return by_trusted;
         }
         let asked = request.clone();
         let by_all = self.within(move |judged_in| {
-            judged_in.rules.decide(mode, &judged_in.context(asked.folder.as_ref()), call(&asked))
+            let context = judged_in.context(asked.folder.as_ref());
+            let clients = asked.own.as_ref().map(|own| own.rules.as_slice()).unwrap_or_default();
+            judged_in.rules.decide_with(clients, mode, &context, call(&asked))
         });
         by_all.await.unwrap_or_else(|| late(mode, Some(by_trusted), quorum))
     }

@@ -11,6 +11,7 @@ mod calls;
 mod front;
 mod judge;
 mod outside;
+mod own;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -39,7 +40,7 @@ pub(crate) use judge::Judge;
 use judge::{asks_a_person, denied_by};
 pub(crate) use outside::OutsideGuard;
 pub(crate) use request::{
-    CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision,
+    CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, OwnCall, ToolRequest, WithoutDecision,
     call_digest, digest,
 };
 
@@ -122,8 +123,9 @@ impl Gatekeeper {
         }
     }
 
-    /// A tool is about to be called. Answers deny, ask or nothing, never allow. Where the client would swallow an `ask`,
-    /// or a terminal could answer alone for several people, the call is held until people have answered.
+    /// A tool is about to be called. Answers deny, ask or nothing, and allow only for a call that we make ourselves. Where
+    /// the client would swallow an `ask`, or a terminal could answer alone for several people, the call is held until people
+    /// have answered.
     pub(crate) async fn before(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> GatekeeperAnswer {
         let call = CallKey::of(&request);
         self.state().calls.announce(call.clone());
@@ -141,7 +143,12 @@ impl Gatekeeper {
         if let Some(denied) = self.denied_by_stop(RefusedAt::Before, &request, &call) {
             return denied.into();
         }
-        if !judgement.must_be_asked() && outside.is_none() {
+        if request.own.is_some() {
+            let decided = self.without_asking(RefusedAt::Before, &request, &call, &judgement, outside.as_deref()).await;
+            if let Some(decision) = decided {
+                return decision.into();
+            }
+        } else if !judgement.must_be_asked() && outside.is_none() {
             return Decision::NoDecision.into();
         }
         if asks_a_person(&request, &judgement) {
@@ -167,7 +174,10 @@ impl Gatekeeper {
         match answer.decision {
             Decision::Allow { .. } => {
                 self.state().calls.pass(call);
-                GatekeeperAnswer { decision: Decision::NoDecision, ..answer }
+                match request.own {
+                    Some(_) => answer,
+                    None => GatekeeperAnswer { decision: Decision::NoDecision, ..answer },
+                }
             }
             Decision::Deny { by, message, interrupt } => {
                 self.record_refused(RefusedAt::Before, &request, &call, self.who_denied(by), answer.verdict);
@@ -199,6 +209,12 @@ impl Gatekeeper {
             return allowed_as_it_is(DecidedBy::Person).into();
         }
         let outside = self.outside_reason(&request).await;
+        if request.own.is_some() {
+            let decided = self.without_asking(RefusedAt::Asked, &request, &call, &judgement, outside.as_deref()).await;
+            if let Some(decision) = decided {
+                return decision.into();
+            }
+        }
         let may_pass = rule_may_allow(&request, &judgement) || is_remembered(&request, &judgement);
         if outside.is_none() && may_pass && self.can_be_recorded().await {
             // The stop may have come meanwhile.

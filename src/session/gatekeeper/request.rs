@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use portcullis_core::policy::Mode;
+use portcullis_core::policy::{Mode, Rule};
 use portcullis_core::{AskId, AskKind, Scope, Source};
 use portcullis_wire::canonical::canonical;
 use portcullis_wire::nesting::{DEEPEST, is_too_deep};
@@ -30,6 +30,15 @@ pub(crate) struct ToolRequest {
     pub(crate) unreadable: Option<String>,
     /// A person allowed this tool before, and for longer than that once: for how long, in a word.
     pub(crate) remembered: Option<&'static str>,
+    /// We make the call ourselves, in the place of a tool of the client's.
+    pub(crate) own: Option<OwnCall>,
+}
+
+/// What the client would have applied to a call that we make in its place.
+#[derive(Clone, Debug)]
+pub(crate) struct OwnCall {
+    /// Its own rules, besides ours.
+    pub(crate) rules: Vec<Rule>,
 }
 
 impl ToolRequest {

@@ -36,6 +36,7 @@ pub(super) fn request(command: &str) -> ToolRequest {
         },
         unreadable: None,
         remembered: None,
+        own: None,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Clients that others wrote: acpx, and an editor on the official TypeScript SDK.
 
 use super::agent::Agent;
-use super::frames::Recorded;
+use super::frames::{Frame, Recorded};
 use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
 use crate::support::PATIENCE;
@@ -14,24 +14,33 @@ use std::cell::Cell;
 use std::path::Path;
 
 /// A model that writes a file and runs a command, and says what came of it.
-fn writes_and_runs(home: &Home) -> Model {
+fn writes_and_runs(home: &Home, prefix: &str) -> Model {
     let file = home.project().join("new.txt");
+    let (write, bash) = (json!({"file_path": file, "content": "new\n"}), "touch made.txt");
     Model::start(vec![
-        Rule::on_text("go").call("Write", json!({"file_path": file, "content": "new\n"})).once(),
-        Rule::on_any_result().call("Bash", json!({"command": "touch made.txt", "description": "Make it"})).once(),
+        Rule::on_text("go").call(&format!("{prefix}Write"), write).once(),
+        Rule::on_any_result().call(&format!("{prefix}Bash"), json!({"command": bash, "description": "Make it"})).once(),
         Rule::on_any_result().say("all done"),
     ])
 }
 
+/// The tools that work through the editor: acpx has files and terminals.
+const THROUGH_EDITOR: &str = "mcp__acp__";
+
 /// `acpx exec go` with these options.
 fn acpx(home: &Home, agent: &Agent<'_>, options: &[&str]) -> Ran {
+    acpx_with_frames(home, agent, options).0
+}
+
+/// The same, and all that both sides have said.
+fn acpx_with_frames(home: &Home, agent: &Agent<'_>, options: &[&str]) -> (Ran, Vec<Frame>) {
     let agent = Recorded::new(home, agent);
     let mut command = home.program(peer("PORTCULLIS_TEST_NODE24"));
     command.arg(peer("PORTCULLIS_TEST_ACPX")).arg("--agent").arg(&agent.script);
     command.args(["--format", "json"]).args(options).args(["exec", "go"]);
     let ran = Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE * 3);
-    agent.check();
-    ran
+    let frames = agent.check();
+    (ran, frames)
 }
 
 fn has(home: &Home, file: &str) -> bool {
@@ -41,16 +50,32 @@ fn has(home: &Home, file: &str) -> bool {
 #[test]
 fn acpx_that_approves_all_has_the_file_written_and_the_command_run() {
     let home = Home::new();
-    let model = writes_and_runs(&home);
-    let ran = acpx(&home, &Agent::ours(&model), &["--approve-all"]).ok();
+    let model = writes_and_runs(&home, THROUGH_EDITOR);
+    let (ran, frames) = acpx_with_frames(&home, &Agent::ours(&model), &["--approve-all"]);
+    let ran = ran.ok();
     assert!(ran.stdout.contains("all done") && ran.stdout.contains("end_turn"), "{ran:#?}");
     assert!(has(&home, "new.txt") && has(&home, "made.txt"));
+    for method in ["fs/write_text_file", "terminal/create", "terminal/release"] {
+        assert!(frames.iter().any(|frame| frame.value["method"] == method), "{method}");
+    }
+}
+
+#[test]
+fn acpx_without_files_and_terminals_has_both_done_by_claude_code() {
+    let home = Home::new();
+    let model = writes_and_runs(&home, "");
+    let options = ["--approve-all", "--no-fs", "--no-terminal"];
+    let (ran, frames) = acpx_with_frames(&home, &Agent::ours(&model), &options);
+    assert!(ran.ok().stdout.contains("all done"));
+    assert!(has(&home, "new.txt") && has(&home, "made.txt"));
+    let is_of_editor = |method: &str| method.starts_with("fs/") || method.starts_with("terminal/");
+    assert!(!frames.iter().any(|frame| frame.value["method"].as_str().is_some_and(is_of_editor)));
 }
 
 #[test]
 fn acpx_that_denies_all_has_nothing_done_and_the_turn_goes_on() {
     let home = Home::new();
-    let model = writes_and_runs(&home);
+    let model = writes_and_runs(&home, THROUGH_EDITOR);
     let ran = acpx(&home, &Agent::ours(&model), &["--deny-all"]);
     assert!(ran.stdout.contains("all done") && ran.stdout.contains("end_turn"), "{ran:#?}");
     assert!(!has(&home, "new.txt") && !has(&home, "made.txt"));
@@ -59,9 +84,10 @@ fn acpx_that_denies_all_has_nothing_done_and_the_turn_goes_on() {
 #[test]
 fn acpx_with_a_policy_has_the_file_written_and_the_command_refused() {
     let home = Home::new();
-    let model = writes_and_runs(&home);
+    // What goes through it, acpx asks about a second time, past its policy.
+    let model = writes_and_runs(&home, "");
     let policy = json!({"autoApprove": ["edit"], "autoDeny": ["execute"]}).to_string();
-    let ran = acpx(&home, &Agent::ours(&model), &["--permission-policy", &policy]);
+    let ran = acpx(&home, &Agent::ours(&model), &["--permission-policy", &policy, "--no-fs", "--no-terminal"]);
     assert!(ran.stdout.contains("all done"), "{ran:#?}");
     assert!(has(&home, "new.txt") && !has(&home, "made.txt"), "{ran:#?}");
 }
@@ -76,10 +102,22 @@ pub(super) struct SdkEditor {
 impl SdkEditor {
     #[track_caller]
     pub(super) fn start(home: &Home, agent: &Agent<'_>) -> Self {
+        Self::start_with(home, agent, &[])
+    }
+
+    /// One that has files and terminals.
+    #[track_caller]
+    pub(super) fn with_desk(home: &Home, agent: &Agent<'_>) -> Self {
+        Self::start_with(home, agent, &[("ACP_DESK", "1")])
+    }
+
+    #[track_caller]
+    fn start_with(home: &Home, agent: &Agent<'_>, environment: &[(&str, &str)]) -> Self {
         let agent = Recorded::new(home, agent);
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/acp/sdk-client.mjs");
         let mut command = home.program(peer("PORTCULLIS_TEST_NODE24"));
         command.arg(script).arg(&agent.script).arg(home.project()).env("ACP_SDK", peer("PORTCULLIS_TEST_ACP_SDK"));
+        command.envs(environment.iter().copied());
         let editor = Self { child: home.spawn(command, Stdin::Open), agent, next_id: Cell::new(1) };
         editor.told("initialized", |value| value.get("initialized").is_some());
         editor
@@ -87,25 +125,25 @@ impl SdkEditor {
 
     /// Waits for something that the editor saw.
     #[track_caller]
-    fn told(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
+    pub(super) fn told(&self, what: &str, wanted: impl Fn(&Value) -> bool) -> Value {
         let parsed = |line: &str| serde_json::from_str::<Value>(line).unwrap_or_default();
         let line = self.child.line(PATIENCE * 3, |line| wanted(&parsed(line)));
         let value = parsed(&line);
         (!value.is_null()).then_some(value).ok_or(()).or_fail(|()| format!("no JSON for {what}: {line}"))
     }
 
-    fn tell(&self, line: &Value) {
+    pub(super) fn tell(&self, line: &Value) {
         self.child.write(format!("{line}\n"));
     }
 
-    fn send(&self, method: &str, params: &Value) -> u64 {
+    pub(super) fn send(&self, method: &str, params: &Value) -> u64 {
         let id = self.next_id.replace(self.next_id.get() + 1);
         self.tell(&json!({"id": id, "method": method, "params": params}));
         id
     }
 
     #[track_caller]
-    fn result(&self, id: u64) -> Value {
+    pub(super) fn result(&self, id: u64) -> Value {
         let told = self.told("a result", |value| value["id"] == id);
         assert!(told.get("error").is_none(), "{told}");
         told["result"].clone()
@@ -121,13 +159,13 @@ impl SdkEditor {
     }
 
     #[track_caller]
-    fn asked(&self, kind: &str) -> Value {
+    pub(super) fn asked(&self, kind: &str) -> Value {
         self.told("a request of the agent", |value| value["kind"] == kind)
     }
 
     /// Answers a request for permission with the first option of this kind.
     #[track_caller]
-    fn choose(&self, asked: &Value, kind: &str) {
+    pub(super) fn choose(&self, asked: &Value, kind: &str) {
         let options = asked["params"]["options"].as_array().unwrap();
         let option = &options.iter().find(|option| option["kind"] == kind).unwrap()["optionId"];
         let result = json!({"outcome": {"outcome": "selected", "optionId": option}});
@@ -135,7 +173,7 @@ impl SdkEditor {
     }
 
     #[track_caller]
-    fn end(&self) {
+    pub(super) fn end(&self) {
         self.child.close_stdin();
         self.child.wait_exit(PATIENCE);
         self.agent.check();

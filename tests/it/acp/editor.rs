@@ -124,6 +124,13 @@ impl Editor {
         self.write(&json!({"jsonrpc": "2.0", "id": request["id"], "result": result}));
     }
 
+    /// Answers a request of the agent with an error.
+    #[track_caller]
+    pub(super) fn refuse(&self, request: &Value, code: i32, why: &str) {
+        let error = json!({"code": code, "message": why});
+        self.write(&json!({"jsonrpc": "2.0", "id": request["id"], "error": error}));
+    }
+
     /// Chooses the first option of this kind.
     #[track_caller]
     pub(super) fn choose(&self, request: &Value, kind: &str) {

@@ -4,6 +4,7 @@ use super::agent::Agent;
 use super::editor::Editor;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
+use crate::support::browser::{Browser, DESKTOP};
 use crate::support::home::Home;
 use serde_json::{Value, json};
 
@@ -73,6 +74,20 @@ fn a_prompt_answered_at_the_gate_is_withdrawn_in_the_editor_whose_late_answer_is
     assert_eq!(editor.stop_reason(prompt), "end_turn");
     assert!(home.project().join("made.txt").exists(), "the gate's answer was first");
     assert_eq!(editor.prompt_to_end(&session, "hello"), "end_turn");
+}
+
+#[test]
+fn a_prompt_answered_on_the_page_is_withdrawn_in_the_editor() {
+    let home = Home::new();
+    let (gate, model) = (home.serve(), touches());
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    let Asked { editor, prompt, request, .. } = Asked::in_new_session(&home, &model);
+    page.see_text(".prompt .code", "touch made.txt");
+    page.click("[data-action=allowOnce]");
+    editor.withdrawn(&request);
+    assert_eq!(editor.stop_reason(prompt), "end_turn");
+    assert!(home.project().join("made.txt").exists());
 }
 
 #[test]

@@ -10,6 +10,8 @@ use crate::support::home::Home;
 use crate::support::running::{self, Running};
 use crate::support::{PATIENCE, Signal, until};
 use serde_json::json;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::Stdio;
 
 /// Everything below a process but the gate that it may have started.
 fn below(pid: u32) -> Vec<Running> {
@@ -144,4 +146,85 @@ fn a_model_that_refuses_the_key_means_that_the_user_must_sign_in() {
     let session = editor.new_session(&home);
     let error = editor.response(editor.prompt(&session, "hello"))["error"].clone();
     assert_eq!(error["code"], -32000, "{error}");
+}
+
+#[test]
+fn loading_a_session_that_waits_for_an_answer_leaves_its_call_waiting() {
+    let home = Home::new();
+    let touch = json!({"command": "touch made.txt", "description": "Make it"});
+    let model = Model::start(vec![Rule::on_text("go").call("Bash", touch).once(), Rule::on_any_result().say("done")]);
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    let prompt = editor.prompt(&session, "go");
+    let asked = editor.permission();
+    editor.call("session/load", &json!({"sessionId": session, "cwd": home.project(), "mcpServers": []}));
+    let failed = |update: &serde_json::Value| update["status"] == "failed";
+    assert!(!editor.updates(&session).iter().any(failed), "{:?}", editor.updates(&session));
+    editor.choose(&asked, "allow_once");
+    assert_eq!(editor.stop_reason(prompt), "end_turn");
+    assert!(home.project().join("made.txt").exists());
+}
+
+#[test]
+fn an_editor_that_leaves_without_reading_leaves_no_process() {
+    let home = Home::new();
+    let model = Model::start(vec![Rule::on_text("talk").say(&"words ".repeat(400_000))]);
+    let mut command = Agent::ours(&model).command(&home);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut agent = command.spawn().unwrap();
+    let (mut input, mut output) = (agent.stdin.take().unwrap(), BufReader::new(agent.stdout.take().unwrap()));
+    let mut call = |id: u32, method: &str, params: serde_json::Value| {
+        let frame = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        writeln!(input, "{frame}").unwrap();
+    };
+    let mut answer = |id: u32| loop {
+        let mut line = String::new();
+        output.read_line(&mut line).unwrap();
+        let frame: serde_json::Value = serde_json::from_str(&line).unwrap();
+        if frame["id"] == id {
+            break frame["result"].clone();
+        }
+    };
+    call(1, "initialize", json!({"protocolVersion": 1}));
+    answer(1);
+    call(2, "session/new", json!({"cwd": home.project(), "mcpServers": []}));
+    let session = answer(2)["sessionId"].clone();
+    call(3, "session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": "talk"}]}));
+    model.wait_for_turn("talk");
+    let processes = below(agent.id());
+    assert!(processes.len() >= 2, "{processes:?}");
+    // Its end is closed, and what it is told is never read.
+    drop(input);
+    running::wait_gone(&processes, PATIENCE);
+    agent.wait().unwrap();
+    drop(output);
+}
+
+#[test]
+fn an_editor_is_told_that_the_api_refuses_while_claude_code_tries_again() {
+    let home = Home::new();
+    let model = Model::start(vec![Rule::on_text("hello").refused(401).once()]);
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    let prompt = editor.prompt(&session, "hello");
+    editor.hears(&session, "The model's API refuses the request with 401");
+    assert_eq!(editor.stop_reason(prompt), "end_turn", "the second time it does not");
+}
+
+#[test]
+fn an_editor_that_shows_compactions_is_told_of_them() {
+    let home = Home::new();
+    let model = Model::start(Vec::new());
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({"session": {"compaction": {}}}));
+    let session = editor.new_session(&home);
+    assert_eq!(editor.prompt_to_end(&session, "hello"), "end_turn");
+    let prompt = editor.prompt(&session, "/compact");
+    let status = |status: &str| {
+        editor.update(&session, status, |update| {
+            update["sessionUpdate"] == "compaction_update" && update["status"] == status
+        })
+    };
+    let (begun, ended) = (status("in_progress"), status("completed"));
+    assert_eq!(begun["compactionId"], ended["compactionId"]);
+    editor.stop_reason(prompt);
 }

@@ -3,10 +3,13 @@
 mod agent;
 mod clients;
 mod comparison;
+mod desk;
 mod editor;
+mod editor_tools;
 mod events;
 mod frames;
 mod life;
 mod observed;
 mod schema;
 mod script;
+mod sdk;

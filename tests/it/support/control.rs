@@ -36,7 +36,7 @@ impl ControlClient {
 
     /// `portcullis acp` in this mode, with this client behind it: an editor has begun a session and sent a prompt.
     #[track_caller]
-    pub(crate) fn start_acp(home: &Home, mode: &str) -> Self {
+    pub(crate) fn start_acp(home: &Home, mode: &str, capabilities: &Value) -> Self {
         let client = Self::behind(home, home.command(&["acp", "--permission-mode", mode]), Stdin::Open);
         let call = |id: u64, method: &str, params: Value| {
             let frame = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
@@ -47,13 +47,30 @@ impl ControlClient {
             let is_answer = |frame: &Value| frame["id"] == id && frame.get("method").is_none();
             parsed(&client.child.line(PATIENCE, |line| is_answer(&parsed(line))))["result"].clone()
         };
-        call(1, "initialize", json!({"protocolVersion": 1, "clientCapabilities": {}}));
+        call(1, "initialize", json!({"protocolVersion": 1, "clientCapabilities": capabilities}));
         result(1);
         call(2, "session/new", json!({"cwd": home.project(), "mcpServers": []}));
         let session = result(2)["sessionId"].clone();
         call(3, "session/prompt", json!({"sessionId": session, "prompt": [{"type": "text", "text": "go"}]}));
         client.hears("go");
         client
+    }
+
+    /// Makes a call of a tool that works through the editor, whose editor opens no terminal. Returns whether it was to.
+    #[track_caller]
+    pub(crate) fn makes_call(&self, tool: &str, input: &Value, tool_use_id: &str) -> bool {
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool,
+            "arguments": input, "_meta": {"claudecode/toolUseId": tool_use_id}}});
+        let id = random_hex(8);
+        let request = json!({"subtype": "mcp_message", "server_name": "acp", "message": message});
+        self.say.send(json!({"type": "control_request", "request_id": id, "request": request})).unwrap();
+        let parsed = |line: &str| serde_json::from_str::<Value>(line).unwrap_or_default();
+        let create = parsed(&self.child.line(PATIENCE, |line| parsed(line)["method"] == "terminal/create"));
+        let refused = json!({"jsonrpc": "2.0", "id": create["id"], "error": {"code": -32603, "message": "no"}});
+        self.child.write(format!("{refused}\n"));
+        let answer = self.answers.take(PATIENCE, |answer| answer["request_id"] == *id);
+        let answer = answer.or_fail(|missed| self.story(&format!("the result of {tool}: {missed}")));
+        answer.to_string().contains("opens no terminal")
     }
 
     /// Starts a command whose Claude Code this client is.
@@ -118,6 +135,7 @@ fn answered(line: &Value) -> Value {
     let response = match line["request"]["subtype"].as_str() {
         Some("initialize") => json!({"hook_on_failure_supported": true, "claude_code_version": "0.0.0"}),
         Some("get_plan") => json!({"content": "the plan"}),
+        Some("list_permission_rules") => json!({"state": {"rules": [], "originalCwd": "/"}}),
         _ => json!({}),
     };
     json!({"type": "control_response", "response": {"subtype": "success", "request_id": line["request_id"], "response": response}})

@@ -23,6 +23,8 @@ struct UnderWay {
     agent: Option<String>,
     /// Of what it runs with: as the hook says, else as the model said it.
     input: [u8; 32],
+    /// We made it, and know who let it through.
+    is_own: bool,
 }
 
 impl CallsUnderWay {
@@ -36,14 +38,15 @@ impl CallsUnderWay {
     }
 
     /// The call ran with this input, as the client's hook tells.
-    pub(super) fn ran(&mut self, id: &str, tool: &str, input: &Value) {
-        match self.0.iter_mut().find(|call| call.id == id) {
-            Some(call) => {
-                call.input = call_digest(tool, input);
-                // A person may have changed it.
-                call.preview = preview(tool, input);
-            }
-            None => self.put(id, tool, input, preview(tool, input), None),
+    pub(super) fn ran(&mut self, id: &str, tool: &str, input: &Value, is_own: bool) {
+        if !self.0.iter().any(|call| call.id == id) {
+            self.put(id, tool, input, String::new(), None);
+        }
+        if let Some(call) = self.0.iter_mut().find(|call| call.id == id) {
+            call.input = call_digest(tool, input);
+            // A person may have changed it.
+            call.preview = preview(tool, input);
+            call.is_own = is_own;
         }
     }
 
@@ -53,7 +56,7 @@ impl CallsUnderWay {
             self.0.pop_front();
         }
         let (id, tool, input) = (id.to_owned(), tool.to_owned(), call_digest(tool, input));
-        self.0.push_back(UnderWay { id, tool, preview, agent, input });
+        self.0.push_back(UnderWay { id, tool, preview, agent, input, is_own: false });
     }
 
     /// What became of the calls whose results this message holds.
@@ -75,7 +78,8 @@ impl CallsUnderWay {
         };
         let tool_use_id = Some(id.to_owned());
         let key = CallKey { tool: call.tool, agent: call.agent, digest: call.input, tool_use_id, folder: None };
-        let decided_by = meta.and_then(decided_by);
+        // The client lets through all that we make ourselves.
+        let decided_by = meta.filter(|_| !call.is_own).and_then(decided_by);
         Some(FinishedCall { call: key, preview: call.preview, outcome, decided_by })
     }
 }
@@ -140,7 +144,7 @@ mod tests {
     fn what_ran_is_what_the_hook_tells_and_not_what_the_model_said() {
         let mut calls = CallsUnderWay::default();
         calls.wanted(&wants("a", "ls"));
-        calls.ran("a", "Bash", &json!({"command": "rm -rf"}));
+        calls.ran("a", "Bash", &json!({"command": "rm -rf"}), false);
         let finished = calls.finished(&result("a", false, &json!({"id": "a"})));
         assert_eq!(finished[0].call.digest, call_digest("Bash", &json!({"command": "rm -rf"})));
     }

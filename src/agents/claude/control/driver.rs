@@ -30,6 +30,7 @@ use interface::{TaskMessage, Wants};
 
 use super::calls::CallsUnderWay;
 use super::requests::Control;
+use crate::agents::claude::editor::EditorHost;
 use crate::agents::claude::entries::Entries;
 use crate::agents::claude::hosted::{ChannelHost, HostedClient};
 use crate::agents::claude::process::{HeldProcess, Holder};
@@ -81,6 +82,8 @@ struct Driver {
     entries: Entries,
     /// Channel servers that this process runs for the session.
     channels: ChannelHost,
+    /// The tools that work through the editor at the front.
+    editor: EditorHost,
     /// Said before the client was ready.
     waiting: Vec<(UntakenLine, Vec<u8>)>,
     /// Written, and not yet given to the model.
@@ -138,6 +141,7 @@ pub(crate) async fn drive(
         Some(started) => started.host(gate.clone(), Arc::clone(&gatekeeper), start.channels_answer, client),
         None => ChannelHost::default(),
     };
+    let editor = EditorHost::new(start.editor);
     let mut driver = Driver {
         control,
         tools: Tools::new(gate.clone(), start.folder, start.judge.clone(), Briefing::new(&start.instructions)),
@@ -155,6 +159,7 @@ pub(crate) async fn drive(
         of_turn: vec![],
         entries: Entries::default(),
         channels: channels.clone(),
+        editor: editor.clone(),
         waiting: vec![],
         untaken: VecDeque::new(),
         tells_lines: false,
@@ -181,6 +186,7 @@ pub(crate) async fn drive(
     }
     let outcome = driver.run(holder, stdout, deliveries, task_messages, prompt_news, commands).await;
     channels.close().await;
+    editor.close().await;
     gate.bye(Goodbye::because(outcome.problem.clone().unwrap_or_else(|| "the session is over".to_owned()))).await;
     outcome
 }

@@ -1,13 +1,11 @@
-//! An MCP server inside our own process: the client sends it messages over the control protocol.
+//! The MCP server inside our own process that carries the model's tools.
 
 use serde_json::{Value, json};
 
+use crate::agents::claude::in_process::{BAD_PARAMETERS, RpcError, answer as rpc_answer, no_such_method, tool_result};
 use crate::agents::claude::process::SERVER;
 use crate::session::gatekeeper::Gatekeeper;
 use crate::session::tools::{Called, Done, Tools};
-
-const NO_SUCH_METHOD: i32 = -32601;
-const BAD_PARAMETERS: i32 = -32602;
 
 /// The answer to one message for a server of this name.
 pub(super) async fn answer(
@@ -19,30 +17,22 @@ pub(super) async fn answer(
     if server != SERVER {
         return Err(format!("no MCP server {server:?} is registered here"));
     }
-    let Some(id) = message.get("id").filter(|id| !id.is_null()) else {
-        // A notification has no answer; the control request that brought it has one all the same.
-        return Ok(json!({"jsonrpc": "2.0", "id": 0, "result": {}}));
-    };
-    let parameters = message.get("params").cloned().unwrap_or_default();
-    let answer = match message.get("method").and_then(Value::as_str).unwrap_or_default() {
-        "initialize" => Ok(json!({
-            "protocolVersion": parameters.get("protocolVersion").cloned().unwrap_or_else(|| "2025-06-18".into()),
-            "capabilities": {"tools": {}},
-            "serverInfo": {"name": "portcullis", "version": env!("CARGO_PKG_VERSION")},
-            "instructions": tools.briefing().instructions(),
-        })),
-        "ping" => Ok(json!({})),
-        "tools/list" => Ok(json!({"tools": tools.briefing().tools()})),
-        "tools/call" => call(tools, gatekeeper, &parameters).await,
-        other => Err((NO_SUCH_METHOD, format!("no method {other}"))),
-    };
-    Ok(match answer {
-        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-        Err((code, message)) => json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}),
-    })
+    let answering = rpc_answer(message, |request| async move {
+        match request.method {
+            "initialize" => {
+                let instructions = tools.briefing().instructions();
+                let (version, capabilities) = (env!("CARGO_PKG_VERSION"), json!({"tools": {}}));
+                Ok(request.initialized("portcullis", version, capabilities, Some(instructions)))
+            }
+            "tools/list" => Ok(json!({"tools": tools.briefing().tools()})),
+            "tools/call" => call(tools, gatekeeper, &request.params).await,
+            other => Err(no_such_method(other)),
+        }
+    });
+    Ok(answering.await)
 }
 
-async fn call(tools: &Tools, gatekeeper: &Gatekeeper, parameters: &Value) -> Result<Value, (i32, String)> {
+async fn call(tools: &Tools, gatekeeper: &Gatekeeper, parameters: &Value) -> Result<Value, RpcError> {
     let name = parameters.get("name").and_then(Value::as_str).unwrap_or_default();
     let arguments = parameters.get("arguments").cloned().unwrap_or_else(|| json!({}));
     let Some(Called { said, done }) = tools.call(name, arguments).await else {
@@ -51,7 +41,5 @@ async fn call(tools: &Tools, gatekeeper: &Gatekeeper, parameters: &Value) -> Res
     if let Some(Done::Opened { sender, directs, .. }) = done {
         gatekeeper.outside().note_opened(&sender, directs);
     }
-    let is_error = said.is_err();
-    let text = said.unwrap_or_else(|error| error);
-    Ok(json!({"content": [{"type": "text", "text": text}], "isError": is_error}))
+    Ok(tool_result(said))
 }

@@ -158,6 +158,7 @@ fn request(call: HookCall, flags: ClientFlags, capabilities: Capabilities) -> To
         capabilities,
         unreadable: call.unreadable,
         remembered: None,
+        own: None,
     }
 }
 

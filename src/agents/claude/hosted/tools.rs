@@ -9,12 +9,12 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{ChannelHost, HostedState, SayToClient};
+use crate::agents::claude::in_process::{
+    BAD_PARAMETERS, INTERNAL, RpcError, RpcRequest, answer as rpc_answer, no_such_method, tool_result,
+};
 use crate::locks::locked;
 use crate::upstream::shape::described;
 use crate::upstream::{CallFailure, ListKind, PassedRequest, UpstreamState};
-
-const NO_SUCH_METHOD: i32 = -32601;
-const INTERNAL: i32 = -32603;
 
 /// Servers that have other tools now, of which the client was not told yet.
 pub(super) struct ToolChanges {
@@ -52,48 +52,33 @@ impl ChannelHost {
     /// The answer of a server to one message of the client; none where there is no such server here.
     pub(in crate::agents::claude) async fn answer(&self, server: &str, message: &Value) -> Option<Value> {
         let shared = self.0.as_ref().filter(|shared| shared.channel(server).is_some())?;
-        let parameters = message.get("params").cloned().unwrap_or_default();
-        let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
-        let Some(id) = message.get("id").filter(|id| !id.is_null()) else {
-            if method == "notifications/cancelled" {
-                shared.take_back(server, parameters.get("requestId"));
+        if message.get("method").and_then(Value::as_str) == Some("notifications/cancelled") {
+            shared.take_back(server, message.pointer("/params/requestId"));
+        }
+        let answering = rpc_answer(message, |request| async move {
+            match request.method {
+                "initialize" => Ok(shared.about(server, &request)),
+                "tools/list" => shared.tools(server).await,
+                "tools/call" => shared.call(server, request.id, request.params).await,
+                other => Err(no_such_method(other)),
             }
-            // A notification has no answer; the control request that brought it has one all the same.
-            return Some(json!({"jsonrpc": "2.0", "id": 0, "result": {}}));
-        };
-        let answer = match method {
-            "initialize" => Ok(shared.about(server, &parameters)),
-            "ping" => Ok(json!({})),
-            "tools/list" => shared.tools(server).await,
-            "tools/call" => shared.call(server, id, parameters).await,
-            other => Err((NO_SUCH_METHOD, format!("no method {other}"))),
-        };
-        Some(match answer {
-            Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-            Err((code, message)) => json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}),
-        })
+        });
+        Some(answering.await)
     }
 }
 
 impl HostedState {
-    fn about(&self, server: &str, parameters: &Value) -> Value {
+    fn about(&self, server: &str, request: &RpcRequest<'_>) -> Value {
         let about = match self.upstreams.state(server) {
             Some(UpstreamState::Connected(about)) => about,
             _ => Default::default(),
         };
-        let version = parameters.get("protocolVersion").cloned().unwrap_or_else(|| "2025-06-18".into());
-        let mut said = json!({
-            "protocolVersion": version,
-            "capabilities": if about.tools { json!({"tools": {"listChanged": true}}) } else { json!({}) },
-            "serverInfo": {"name": server, "version": about.version.unwrap_or_default()},
-        });
-        if let Some(instructions) = about.instructions {
-            said["instructions"] = described(&instructions, self.longest_description).into();
-        }
-        said
+        let capabilities = if about.tools { json!({"tools": {"listChanged": true}}) } else { json!({}) };
+        let instructions = about.instructions.map(|instructions| described(&instructions, self.longest_description));
+        request.initialized(server, &about.version.unwrap_or_default(), capabilities, instructions)
     }
 
-    async fn tools(&self, server: &str) -> Result<Value, (i32, String)> {
+    async fn tools(&self, server: &str) -> Result<Value, RpcError> {
         let listed = self.upstreams.list(server, ListKind::Tools).await.map_err(|failure| as_error(server, failure))?;
         let tools = listed.iter().cloned().map(|mut tool| {
             if let Some(description) = tool.get("description").and_then(Value::as_str) {
@@ -105,9 +90,9 @@ impl HostedState {
     }
 
     /// Makes a call that the client was allowed to make.
-    async fn call(&self, server: &str, id: &Value, parameters: Value) -> Result<Value, (i32, String)> {
+    async fn call(&self, server: &str, id: &Value, parameters: Value) -> Result<Value, RpcError> {
         let Value::Object(mut params) = parameters else {
-            return Err((NO_SUCH_METHOD, "a call has parameters".to_owned()));
+            return Err((BAD_PARAMETERS, "a call has parameters".to_owned()));
         };
         // Its token of progress is for a connection that is not ours.
         let meta = params.remove("_meta").unwrap_or_default();
@@ -125,10 +110,7 @@ impl HostedState {
             // The client itself cuts what is long, and makes images smaller.
             Ok(result) => Ok(result),
             Err(CallFailure::Refused { code, message, .. }) => Err((code, message)),
-            Err(failure) => {
-                let text = format!("{tool} of {server}: {}", failure.why());
-                Ok(json!({"content": [{"type": "text", "text": text}], "isError": true}))
-            }
+            Err(failure) => Ok(tool_result(Err(format!("{tool} of {server}: {}", failure.why())))),
         }
     }
 
@@ -140,7 +122,7 @@ impl HostedState {
     }
 }
 
-fn as_error(server: &str, failure: CallFailure) -> (i32, String) {
+fn as_error(server: &str, failure: CallFailure) -> RpcError {
     match failure {
         CallFailure::Refused { code, message, .. } => (code, message),
         other => (INTERNAL, format!("{server}: {}", other.why())),

@@ -3,7 +3,7 @@
 //! Its standard error is a socket to that process. The child writes its own errors there; the guard reads from it, and
 //! the end of it means that the other side is gone, however it went. Nothing here is unsafe, and nothing polls.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -28,13 +28,27 @@ enum ChildChange {
     Abandoned,
 }
 
+/// Who wants the child of a guard.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WantedBy {
+    /// A process of ours, at the other end of a socket.
+    Socket,
+    /// A terminal that an editor has opened. The child gets none of its input, and no token of ours.
+    Terminal,
+}
+
 /// Runs the command to its end, or to ours. Returns what to exit with.
-pub(crate) fn run(program: &str, arguments: &[String]) -> anyhow::Result<u8> {
+pub(crate) fn run(program: &str, arguments: &[String], wanted_by: WantedBy) -> anyhow::Result<u8> {
     // What the child leaves behind becomes ours, so that it can be found. Linux alone knows this.
     #[cfg(target_os = "linux")]
     rustix::process::set_child_subreaper(Pid::from_raw(1)).ok();
-    let child = Command::new(program).args(arguments).spawn().with_context(|| format!("starting {program}"))?;
-    let changes = watch(child.id());
+    let mut command = Command::new(program);
+    command.args(arguments);
+    if wanted_by == WantedBy::Terminal {
+        command.stdin(Stdio::null()).env_remove("PORTCULLIS_TOKEN");
+    }
+    let child = command.spawn().with_context(|| format!("starting {program}"))?;
+    let changes = watch(child.id(), wanted_by);
     let status = match changes.recv() {
         Ok(ChildChange::Ended(status)) => status,
         Ok(ChildChange::Abandoned) | Err(_) => end(child.id(), &changes),
@@ -43,7 +57,7 @@ pub(crate) fn run(program: &str, arguments: &[String]) -> anyhow::Result<u8> {
     Ok(exit_code(status))
 }
 
-fn watch(child: u32) -> Receiver<ChildChange> {
+fn watch(child: u32, wanted_by: WantedBy) -> Receiver<ChildChange> {
     let (tell, changes) = channel();
     let ended = tell.clone();
     // All that end are buried here: the child, and what it left behind.
@@ -58,17 +72,52 @@ fn watch(child: u32) -> Receiver<ChildChange> {
             }
         }
     });
+    if wanted_by == WantedBy::Terminal {
+        let asked_to_end = tell.clone();
+        thread::spawn(move || {
+            wait_for_signal();
+            asked_to_end.send(ChildChange::Abandoned)
+        });
+    }
     thread::spawn(move || {
-        while is_wanted() {}
+        while is_wanted(wanted_by) {}
         tell.send(ChildChange::Abandoned)
     });
     changes
 }
 
+/// Returns when somebody wants the guard to end: an editor may know no other process of its terminal.
+fn wait_for_signal() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let waiting = async {
+        let [Ok(mut hangup), Ok(mut interrupt), Ok(mut terminate)] =
+            [SignalKind::hangup(), SignalKind::interrupt(), SignalKind::terminate()].map(signal)
+        else {
+            return std::future::pending().await;
+        };
+        tokio::select! {
+            _hangup = hangup.recv() => {}
+            _interrupt = interrupt.recv() => {}
+            _terminate = terminate.recv() => {}
+        }
+    };
+    match tokio::runtime::Builder::new_current_thread().enable_io().build() {
+        Ok(runtime) => runtime.block_on(waiting),
+        Err(_) => loop {
+            thread::park();
+        },
+    }
+}
+
 /// Waits for a word of whoever wanted the child; false when there will be none. The child shares the socket with us, and
 /// may have it not wait for reads: so that is done by asking, and not by reading.
-fn is_wanted() -> bool {
+fn is_wanted(wanted_by: WantedBy) -> bool {
     let socket = std::io::stderr();
+    if wanted_by == WantedBy::Terminal {
+        // An editor may use a terminal, a pipe or a socket. All that tells the same of each is that its other end is gone.
+        let mut waiting = [PollFd::new(&socket, PollFlags::empty())];
+        return matches!(rustix::event::poll(&mut waiting, None), Err(Errno::INTR));
+    }
     let mut waiting = [PollFd::new(&socket, PollFlags::IN)];
     let mut nothing = [0; 64];
     match rustix::event::poll(&mut waiting, None) {

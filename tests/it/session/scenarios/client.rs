@@ -36,7 +36,11 @@ impl Client {
     pub(super) fn start(home: &Home, connection: Connection, scenario: &Scenario) -> Self {
         let kind = match connection {
             Connection::Control => Kind::Control(ControlClient::start(home, scenario.mode, scenario.run_args)),
-            Connection::Acp => Kind::Control(ControlClient::start_acp(home, scenario.mode)),
+            Connection::Acp => Kind::Control(ControlClient::start_acp(home, scenario.mode, &json!({}))),
+            Connection::AcpTools => {
+                let editor = json!({"fs": {"readTextFile": true, "writeTextFile": true}, "terminal": true});
+                Kind::Control(ControlClient::start_acp(home, scenario.mode, &editor))
+            }
             Connection::Channel => Kind::Channel(StandIn::start(home, &["--label", "api"])),
             Connection::HooksAtTerminal | Connection::HooksHeadless => {
                 let session = StandIn::start(home, &["--label", "api"]);
@@ -86,21 +90,39 @@ impl Client {
             Some("deny") => return Outcome::Denied,
             Some("ask") if !heeds_ask => return Outcome::Swallowed,
             Some("ask") => true,
-            _ => asks_by_itself(scenario),
+            // It lets through what we make ourselves.
+            _ => asks_by_itself(scenario) && (self.connection != Connection::AcpTools || scenario.mode == "plan"),
         };
         if !is_asked {
-            return Outcome::Ran;
+            return self.made(&call, &call["tool_input"], Outcome::Ran);
         }
         let decision = self.asked(&call, scenario.mode);
         match decision["behavior"].as_str() {
             Some("allow") => match decision.get("updatedInput") {
-                Some(input) if *input != call["tool_input"] => Outcome::RanEdited,
-                _ => Outcome::Ran,
+                Some(input) if *input != call["tool_input"] => self.made(&call, input, Outcome::RanEdited),
+                _ => self.made(&call, &call["tool_input"], Outcome::Ran),
             },
             Some("deny") => Outcome::Denied,
             _ if self.connection == Connection::HooksAtTerminal => Outcome::DialogStays,
             _ => Outcome::Denied,
         }
+    }
+
+    /// The client makes the call: a tool through the editor must do so, and only so.
+    fn made(&self, call: &Value, input: &Value, outcome: Outcome) -> Outcome {
+        let (Kind::Control(client), Connection::AcpTools) = (&self.kind, self.connection) else { return outcome };
+        let (tool, id) = (call["tool_name"].as_str().unwrap(), call["tool_use_id"].as_str().unwrap());
+        if client.makes_call(tool, input, id) { outcome } else { Outcome::Denied }
+    }
+
+    /// The call as the client names it.
+    fn named(&self, call: &Value) -> Value {
+        let mut call = call.clone();
+        if self.connection == Connection::AcpTools {
+            call["tool_name"] = format!("mcp__acp__{}", call["tool_name"].as_str().unwrap()).into();
+            call["mcp_server"] = json!({"name": "acp", "source": "sdk"});
+        }
+        call
     }
 
     /// What the hook before a tool is answered.
@@ -112,7 +134,7 @@ impl Client {
                 session.hook("PreToolUse", &fields)["hookSpecificOutput"].clone()
             }
             Kind::Control(client) => {
-                let mut input = call.clone();
+                let mut input = self.named(call);
                 input["permission_mode"] = mode.into();
                 let hook = json!({"subtype": "hook_callback", "callback_id": "before", "input": input});
                 client.request(&hook)["hookSpecificOutput"].clone()
@@ -132,8 +154,15 @@ impl Client {
                 session.hook("PermissionRequest", &fields)["hookSpecificOutput"]["decision"].clone()
             }
             Kind::Channel(_) => Value::Null,
-            Kind::Control(client) => client.request(&json!({"subtype": "can_use_tool", "tool_name": call["tool_name"],
-                "input": call["tool_input"], "tool_use_id": call["tool_use_id"], "permission_suggestions": suggestions})),
+            Kind::Control(client) => {
+                let call = self.named(call);
+                let mut request = json!({"subtype": "can_use_tool", "tool_name": call["tool_name"],
+                    "input": call["tool_input"], "tool_use_id": call["tool_use_id"], "permission_suggestions": suggestions});
+                if let Some(server) = call.get("mcp_server") {
+                    request["mcp_server"] = server.clone();
+                }
+                client.request(&request)
+            }
         }
     }
 }

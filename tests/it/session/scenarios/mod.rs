@@ -35,6 +35,11 @@ fn every_scenario_that_applies_ends_as_the_table_says_in_an_editor() {
 }
 
 #[test]
+fn every_scenario_that_applies_ends_as_the_table_says_with_tools_through_the_editor() {
+    run_all(Connection::AcpTools);
+}
+
+#[test]
 fn every_scenario_that_applies_ends_as_the_table_says_over_the_channel() {
     run_all(Connection::Channel);
 }

@@ -11,15 +11,18 @@ pub(super) enum Connection {
     HooksHeadless,
     Control,
     Acp,
+    /// The same call of a tool that works through the editor.
+    AcpTools,
     Channel,
 }
 
 impl Connection {
-    const ALL: [(Self, &str); 5] = [
+    const ALL: [(Self, &str); 6] = [
         (Self::HooksAtTerminal, "hooks, at a terminal"),
         (Self::HooksHeadless, "hooks, `claude -p`"),
         (Self::Control, "control protocol (`run`, held sessions)"),
         (Self::Acp, "editor (`acp`)"),
+        (Self::AcpTools, "tools through the editor"),
         (Self::Channel, "channel without hooks"),
     ];
 }
@@ -74,7 +77,13 @@ impl Scenario {
     pub(super) fn missing(&self, connection: Connection) -> Option<&'static str> {
         let needs_call = !self.rules.is_empty() || self.mode != "default" || !matches!(self.given, Given::Nothing);
         match self.people {
-            People::Silent if connection == Connection::Acp => Some("its prompt has no limit"),
+            _ if connection == Connection::AcpTools && self.mode == "auto" => Some("in auto they are off"),
+            _ if connection == Connection::AcpTools && !matches!(self.tool, "Bash" | "Write") => {
+                Some("it is none of them")
+            }
+            People::Silent if matches!(connection, Connection::Acp | Connection::AcpTools) => {
+                Some("its prompt has no limit")
+            }
             _ if connection != Connection::Channel => None,
             People::AllowWith(_) => Some("it cannot edit"),
             People::Silent => Some("its prompt has no limit"),
@@ -330,7 +339,7 @@ pub(super) fn documentation() -> String {
     for (_, name) in Connection::ALL {
         write!(page, " {name} |").unwrap();
     }
-    page.push_str("\n|---|---|---|---|---|---|\n");
+    page.push_str("\n|---|---|---|---|---|---|---|\n");
     for scenario in SCENARIOS {
         write!(page, "| {} |", scenario.name).unwrap();
         for (connection, _) in Connection::ALL {

@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::agents::claude::control::requests::NoAnswer;
+use crate::agents::claude::editor::EditorTools;
 use crate::agents::claude::hosted::StartedChannels;
 use crate::agents::claude::process::StderrTail;
 use crate::session::gatekeeper::{GatekeeperSettings, Judge};
@@ -38,6 +39,8 @@ pub(crate) struct Start {
     pub(crate) channels: Option<StartedChannels>,
     /// Prompts may be answered through them.
     pub(crate) channels_answer: bool,
+    /// What goes through the editor at the front that starts it.
+    pub(crate) editor: Option<EditorTools>,
 }
 
 /// What whoever started the session is told.

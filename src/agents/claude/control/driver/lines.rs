@@ -20,7 +20,8 @@ impl Driver {
     pub(super) fn initialize(&self) {
         let mut fields = Map::new();
         fields.insert("hooks".into(), prompts::wanted_hooks());
-        let servers: Vec<&str> = std::iter::once(SERVER).chain(self.channels.names()).collect();
+        let servers: Vec<&str> =
+            std::iter::once(SERVER).chain(self.channels.names()).chain(self.editor.name()).collect();
         fields.insert("sdkMcpServers".into(), json!(servers));
         if let Some(owners) = self.tools.briefing().left_out() {
             fields.insert("appendSystemPrompt".into(), owners.into());
@@ -79,16 +80,20 @@ impl Driver {
             Request::Hook(hook) => self.hook(id, &hook),
             Request::Mcp(mcp) => {
                 let (control, tools, channels) = (self.control.clone(), self.tools.clone(), self.channels.clone());
-                let gatekeeper = Arc::clone(&self.gatekeeper);
+                let (gatekeeper, editor) = (Arc::clone(&self.gatekeeper), self.editor.clone());
+                let (cancelled, messages) = (self.begin_request(&id), self.task_messages.clone());
                 tokio::spawn(async move {
-                    let answered = match channels.answer(&mcp.server_name, &mcp.message).await {
+                    let (server, message) = (mcp.server_name.as_str(), &mcp.message);
+                    let of_channel = channels.answer(server, message).await;
+                    let answered = match of_channel.or(editor.answer(server, message, &cancelled).await) {
                         Some(answer) => Ok(answer),
-                        None => mcp::answer(&tools, &gatekeeper, &mcp.server_name, &mcp.message).await,
+                        None => mcp::answer(&tools, &gatekeeper, server, message).await,
                     };
                     match answered {
                         Ok(answer) => control.say(success_line(&id, &json!({"mcp_response": answer}))),
                         Err(error) => control.say(error_line(&id, &error)),
                     }
+                    messages.send(TaskMessage::Answered { request: id, ends_turn: false }).await
                 });
             }
             // The client waits for someone who can show it, and goes on without.

@@ -10,7 +10,9 @@ use crate::agents::claude::control::requests::REQUEST_TIMEOUT;
 use crate::agents::claude::entries::results;
 
 impl Driver {
-    pub(super) fn message(&mut self, line: Bytes, message: Box<Message>) {
+    pub(super) fn message(&mut self, line: Bytes, mut message: Box<Message>) {
+        // Whoever looks at the session knows a tool by what it does, whichever way it goes.
+        message.rename_tools(|tool| self.editor.named(tool).to_owned());
         // Before the first turn there is no conversation to go on with, and none where it found none to resume.
         let is_of_turn = self.is_ready && matches!(message.kind.as_str(), "assistant" | "result");
         if is_of_turn && message.session_id.is_some() {

@@ -1,10 +1,13 @@
 //! Permission requests and hooks of the client, translated for the gatekeeper and back.
 
+mod own;
+
 use std::sync::Arc;
 
 use portcullis_core::policy::Mode;
 use portcullis_core::{AskId, AskKind, Scope, Source};
 use portcullis_wire::control::{CanUseTool, Classification, HookCallback, PermissionResult, error_line, success_line};
+use portcullis_wire::hooks::refuse_tool;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
@@ -16,6 +19,7 @@ use crate::agents::claude::{before_output, heeds_ask};
 use crate::session::gatekeeper::{
     Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision,
 };
+use own::OwnTools;
 
 const BEFORE: &str = "before";
 const AFTER: &str = "after";
@@ -36,11 +40,15 @@ impl Driver {
         let looks_up_plan = request.kind() == AskKind::Plan && call.input.get("plan").is_none();
         let (gatekeeper, control, cancelled) =
             (Arc::clone(&self.gatekeeper), self.control.clone(), self.begin_request(&id));
+        let own = self.own_tools();
+        let for_us = call.mcp_server.as_ref().is_some_and(|server| server.source.as_deref() == Some("sdk"));
         self.answer_with(id, cancelled.clone(), async move {
             if looks_up_plan {
                 request.flags.plan = plan(&control).await;
             }
+            let looked_up = own.prepare(&mut request, for_us, Some(&call)).await;
             let GatekeeperAnswer { decision, verdict } = gatekeeper.asked(request, &cancelled).await;
+            own.decided(looked_up, &decision, &cancelled);
             let ends_turn = matches!(decision, Decision::Deny { interrupt: true, .. });
             (json!(result(decision, &call)), verdict, ends_turn)
         });
@@ -52,6 +60,7 @@ impl Driver {
         let tool = text("tool_name").unwrap_or_default();
         let input = hook.input.get("tool_input").cloned().unwrap_or_default();
         let tool_use_id = text("tool_use_id").or_else(|| hook.tool_use_id.clone());
+        let for_us = hook.input.pointer("/mcp_server/source").and_then(Value::as_str) == Some("sdk");
         match hook.callback_id.as_str() {
             BEFORE => {
                 let mode = text("permission_mode").or_else(|| self.gate.about().mode);
@@ -67,17 +76,25 @@ impl Driver {
                     flags: ClientFlags::default(),
                     unreadable: None,
                     remembered: None,
+                    own: None,
                 };
                 let (gatekeeper, cancelled) = (Arc::clone(&self.gatekeeper), self.begin_request(&id));
+                let (own, mut request) = (self.own_tools(), request);
                 self.answer_with(id, cancelled.clone(), async move {
+                    if let Some(why) = own.other_tool(&request, for_us).await {
+                        return (refuse_tool(&why), None, false);
+                    }
+                    let looked_up = own.prepare(&mut request, for_us, None).await;
                     let GatekeeperAnswer { decision, verdict } = gatekeeper.before(request, &cancelled).await;
+                    own.decided(looked_up, &decision, &cancelled);
                     let output = Some(before_output(&decision)).filter(|output| !output.is_null());
                     (output.unwrap_or_else(|| json!({})), verdict, false)
                 });
             }
             AFTER => {
                 if let Some(tool_use_id) = tool_use_id {
-                    self.calls.ran(&tool_use_id, &tool, &input);
+                    let is_own = for_us && self.editor.named(&tool) != tool;
+                    self.calls.ran(&tool_use_id, self.editor.named(&tool), &input, is_own);
                 }
                 self.control.say(success_line(&id, &json!({})));
             }
@@ -85,7 +102,7 @@ impl Driver {
         }
     }
 
-    fn begin_request(&mut self, request: &str) -> CancellationToken {
+    pub(super) fn begin_request(&mut self, request: &str) -> CancellationToken {
         let cancelled = CancellationToken::new();
         self.pending.insert(request.to_owned(), cancelled.clone());
         cancelled
@@ -142,7 +159,12 @@ impl Driver {
             flags,
             unreadable: None,
             remembered: None,
+            own: None,
         }
+    }
+
+    fn own_tools(&self) -> OwnTools {
+        OwnTools::new(self.editor.clone(), self.control.clone())
     }
 }
 

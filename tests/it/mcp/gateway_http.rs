@@ -276,6 +276,26 @@ fn an_allow_that_comes_when_the_client_gave_up_counts_once_for_the_same_call() {
 }
 
 #[test]
+fn one_client_does_not_take_the_places_of_all() {
+    let home = patient();
+    home.fix("PORTCULLIS_TEST_MCP_OF_ONE", 2);
+    let gate = home.serve();
+    configure(&home, &json!({"fake": fake("none")}));
+    let greedy = HttpClient::start(&home, &gate, "greedy", "/mcp");
+    let first = greedy.session.borrow_mut().take();
+    greedy.initialize();
+    greedy.session.borrow_mut().take();
+    let hello = json!({"jsonrpc": "2.0", "id": 9, "method": "ping"});
+    greedy.post(&hello).expect(429);
+    HttpClient::start(&home, &gate, "modest", "/mcp");
+    // A session that ends makes place for another.
+    *greedy.session.borrow_mut() = first;
+    greedy.request("DELETE").send(&greedy.target);
+    greedy.session.borrow_mut().take();
+    greedy.initialize();
+}
+
+#[test]
 fn who_has_no_token_for_it_is_not_let_in_and_a_session_is_its_tokens_own() {
     let home = patient();
     let gate = home.serve();

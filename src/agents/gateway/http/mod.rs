@@ -32,6 +32,8 @@ use sessions::OpenSessions;
 
 /// Clients at once, and requests of those that have no session.
 const MOST_CLIENTS: usize = 256;
+/// Sessions of one person at once, so that there is place for others.
+const MOST_OF_ONE: usize = MOST_CLIENTS / 4;
 /// How often what nobody uses any more is looked for.
 const SWEEP: Duration = Duration::from_secs(60);
 /// A stream on which nothing is said has a comment so often, so that nothing between the client and us closes it.
@@ -128,6 +130,10 @@ impl GatewayHost {
                 Some(in_use) => Some(in_use),
                 None => return refuse(hyper::StatusCode::NOT_FOUND, "Not Found: Session not found"),
             },
+            None if self.sessions.count_of(&whose) >= fixed::limit("MCP_OF_ONE", MOST_OF_ONE) => {
+                let why = "Too Many Requests: this client has as many sessions as it may; it can end some with DELETE";
+                return refuse(hyper::StatusCode::TOO_MANY_REQUESTS, why);
+            }
             None => None,
         };
         let ends = session.filter(|_| request.method() == Method::DELETE);

@@ -36,6 +36,11 @@ impl OpenSessions {
         locked(&self.0).entry(id.to_owned()).or_insert(session);
     }
 
+    /// How many sessions were begun with the tokens of one name, and are open.
+    pub(super) fn count_of(&self, whose: &str) -> usize {
+        locked(&self.0).values().filter(|session| session.whose == whose).count()
+    }
+
     /// None where this client has no such session.
     pub(super) fn enter(self: &Arc<Self>, id: &str, whose: &str) -> Option<InUse> {
         let mut sessions = locked(&self.0);
@@ -74,6 +79,7 @@ mod tests {
     async fn a_session_is_its_tokens_alone_and_ends_when_nobody_uses_it() {
         let sessions: Arc<OpenSessions> = Arc::default();
         sessions.begin("one", "ann");
+        assert_eq!((sessions.count_of("ann"), sessions.count_of("bob")), (1, 0));
         assert!(sessions.enter("one", "bob").is_none() && sessions.enter("two", "ann").is_none());
         let listens = sessions.enter("one", "ann").unwrap();
         tokio::time::advance(2 * IDLE).await;

@@ -22,7 +22,7 @@ pub(super) fn code(text: &str, layout: Layout) -> String {
         return format!("For a QR code the terminal has to be {columns} columns wide.\n");
     }
     let drawn = code.render::<Dense1x2>().quiet_zone(false).build();
-    let blank = vec![""; MARGIN / 2];
+    let blank = [""; MARGIN / 2];
     let rows = blank.iter().copied().chain(drawn.lines()).chain(blank.iter().copied());
     rows.map(|row| format!("{COLOURS}{}{row:<width$}{PLAIN}\n", " ".repeat(MARGIN), width = columns - MARGIN)).collect()
 }

@@ -338,7 +338,7 @@ fn any_event() -> impl Strategy<Value = Event> {
                     .clone(),
                 attributes: attributes.into(),
                 reply_to: (has(5) && has(6)).then(|| ReplyId::new(AT, id)),
-                idempotency_key: (has(5) && has(7)).then(|| IdempotencyKey { key: name, digest: [7; 32] }),
+                idempotency_key: (has(5) && has(7)).then_some(IdempotencyKey { key: name, digest: [7; 32] }),
                 text: Text::new("t"),
                 at: AT,
             }

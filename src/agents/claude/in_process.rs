@@ -22,7 +22,7 @@ impl RpcRequest<'_> {
         &self,
         name: &str,
         version: &str,
-        capabilities: Value,
+        capabilities: &Value,
         instructions: Option<String>,
     ) -> Value {
         let protocol = self.params.get("protocolVersion").cloned().unwrap_or_else(|| "2025-06-18".into());

@@ -81,7 +81,7 @@ impl ClientTools {
                 drop(answer.send(written.map(drop)));
             }
             EditorRequest::Run { call, input, command, answer } => {
-                drop(answer.send(self.run(call, input, command).await))
+                drop(answer.send(self.run(call, input, command).await));
             }
             EditorRequest::Output { terminal, answer } => {
                 let output = self.ask(TerminalOutputRequest::new(session, TerminalId::new(terminal)), TIMEOUT).await;

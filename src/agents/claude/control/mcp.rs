@@ -22,7 +22,7 @@ pub(super) async fn answer(
             "initialize" => {
                 let instructions = tools.briefing().instructions();
                 let (version, capabilities) = (env!("CARGO_PKG_VERSION"), json!({"tools": {}}));
-                Ok(request.initialized("portcullis", version, capabilities, Some(instructions)))
+                Ok(request.initialized("portcullis", version, &capabilities, Some(instructions)))
             }
             "tools/list" => Ok(json!({"tools": tools.briefing().tools()})),
             "tools/call" => call(tools, gatekeeper, &request.params).await,

@@ -28,7 +28,7 @@ impl EditorHost {
             match request.method {
                 "initialize" => {
                     let (version, instructions) = (env!("CARGO_PKG_VERSION"), specs::INSTRUCTIONS.to_owned());
-                    Ok(request.initialized(SERVER, version, json!({"tools": {}}), Some(instructions)))
+                    Ok(request.initialized(SERVER, version, &json!({"tools": {}}), Some(instructions)))
                 }
                 "tools/list" => Ok(json!({"tools": specs::tools(&state.tools)})),
                 "tools/call" => {

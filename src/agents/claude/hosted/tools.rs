@@ -75,7 +75,7 @@ impl HostedState {
         };
         let capabilities = if about.tools { json!({"tools": {"listChanged": true}}) } else { json!({}) };
         let instructions = about.instructions.map(|instructions| described(&instructions, self.longest_description));
-        request.initialized(server, &about.version.unwrap_or_default(), capabilities, instructions)
+        request.initialized(server, &about.version.unwrap_or_default(), &capabilities, instructions)
     }
 
     async fn tools(&self, server: &str) -> Result<Value, RpcError> {

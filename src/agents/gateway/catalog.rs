@@ -1,6 +1,6 @@
 //! What the servers behind a gateway offer, under the names that clients use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,7 +73,8 @@ pub(super) struct Catalog {
 }
 
 impl Catalog {
-    pub(super) fn of(gateway: &Gateway, listed: Listed) -> Self {
+    pub(super) fn of(gateway: &Gateway, mut listed: Listed) -> Self {
+        forget_repeated(&mut listed.items);
         let names = shown_names(gateway, &listed.items);
         let tools = listed.items.into_iter().zip(names).map(|((server, described), (full, shown))| {
             let name = name_of(&described).to_owned();
@@ -122,6 +123,13 @@ pub(super) fn name_of(item: &Value) -> &str {
     item.get("name").and_then(Value::as_str).unwrap_or_default()
 }
 
+/// A tool that its server lists twice counts as it is listed first: clients refuse a list in which a name is there twice, and
+/// a person who is asked must see the description that the model saw.
+fn forget_repeated(items: &mut Vec<(String, Value)>) {
+    let mut known = HashSet::new();
+    items.retain(|(server, item)| known.insert((server.clone(), name_of(item).to_owned())));
+}
+
 /// The names of tools or prompts: as rules have them, and as the client does.
 pub(super) fn shown_names(gateway: &Gateway, items: &[(String, Value)]) -> Vec<(String, String)> {
     let pairs: Vec<(&str, &str)> = items.iter().map(|(server, item)| (server.as_str(), name_of(item))).collect();
@@ -162,5 +170,23 @@ async fn ask(
             });
             Err(format!("it has not answered within {} s", wait.as_secs()))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_tool_that_its_server_lists_twice_is_there_once() {
+        let tool =
+            |server: &str, name: &str, about: &str| (server.to_owned(), json!({"name": name, "description": about}));
+        let first = vec![tool("a", "dup", "one"), tool("b", "dup", "three"), tool("a", "other", "four")];
+        let mut items = first.clone();
+        items.insert(1, tool("a", "dup", "two"));
+        forget_repeated(&mut items);
+        assert_eq!(items, first);
     }
 }

@@ -117,7 +117,7 @@ impl LineTransport {
         let value: Value = match serde_json::from_slice(line) {
             Ok(value) => value,
             Err(error) => {
-                self.refuse(&Value::Null, ErrorCode::PARSE_ERROR, &format!("not JSON: {error}"));
+                self.refuse(&id_of(line), ErrorCode::PARSE_ERROR, &format!("not JSON: {error}"));
                 return None;
             }
         };
@@ -145,6 +145,20 @@ impl LineTransport {
         self.greeted |= is_introduced || method.as_deref() == Some("initialize");
         Some(message)
     }
+}
+
+/// The id of a line that cannot be read as a whole, for example for a number that is out of range: the client waits for an
+/// answer under it.
+fn id_of(line: &[u8]) -> Value {
+    #[derive(serde::Deserialize)]
+    struct Request {
+        id: Value,
+    }
+    serde_json::from_slice(line)
+        .map(|Request { id }| id)
+        .ok()
+        .filter(|id| id.is_string() || id.is_number())
+        .unwrap_or_default()
 }
 
 /// A prompt is told from the rest here: rmcp would first try it as every message it knows, and someone is waiting.
@@ -229,6 +243,15 @@ mod tests {
             let answers = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
             (message.is_some(), answers)
         })
+    }
+
+    #[test]
+    fn a_number_out_of_range_is_refused_under_the_id_of_its_request() {
+        let line = br#"{"jsonrpc":"2.0","id":900,"method":"tools/call","params":{"arguments":{"big":1e400}}}"#;
+        let (is_passed, answers) = read(true, line);
+        assert!(!is_passed);
+        assert_eq!(answers[0]["id"], 900);
+        assert_eq!(answers[0]["error"]["code"], -32700);
     }
 
     fn any_line() -> impl Strategy<Value = Vec<u8>> {

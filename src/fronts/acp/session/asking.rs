@@ -48,8 +48,10 @@ impl Session {
                 self.prompts.withdraw(ask);
                 self.open.remove(&ask);
             }
-            PromptNews::NotTaken { fault, .. } => {
-                self.update(words(&format!("\n\nThe answer was not taken: {}\n\n", fault.message))).await;
+            PromptNews::NotTaken { ask, fault } => {
+                let elsewhere = self.open.get(&ask).and_then(|open| open.elsewhere.as_deref());
+                let how = elsewhere.map(|how| format!(" ({how})")).unwrap_or_default();
+                self.update(words(&format!("\n\nThe answer was not taken: {}{how}\n\n", fault.message))).await;
             }
         }
     }

@@ -19,7 +19,8 @@ pub(super) struct Heads {
 
 impl Heads {
     pub(super) fn of(ends: SubjectEnds) -> Self {
-        let last: HashMap<Subject, Seq> = ends.into_iter().map(|(subject, seq)| (subject, Seq(seq))).collect();
+        let last: HashMap<Subject, Seq, RandomState> =
+            ends.into_iter().map(|(subject, seq)| (subject, Seq(seq))).collect();
         Self { kept: last.len(), last }
     }
 

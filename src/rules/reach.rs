@@ -186,10 +186,10 @@ fn what_is_above_a_link_is_above_where_it_leads() {
 #[test]
 fn a_search_goes_through_links_to_a_denied_file() {
     let place = place();
-    std::fs::create_dir(place.project.join("docs")).unwrap();
-    std::os::unix::fs::symlink("../secrets", place.project.join("docs/more")).unwrap();
+    std::fs::create_dir(place.project.join("notes")).unwrap();
+    std::os::unix::fs::symlink("../secrets", place.project.join("notes/more")).unwrap();
     let passes = |line: &str| place.decided(Mode::BypassPermissions, line).decision == Decision::Allow;
-    for line in ["grep -R x docs", "grep --dereference-recursive x docs", "rg -L x docs", "grep -R x docs/m*"] {
+    for line in ["grep -R x notes", "grep --dereference-recursive x notes", "rg -L x notes", "grep -R x notes/m*"] {
         assert!(!passes(line), "{line}");
     }
     assert!(passes("grep -R x src"));

@@ -52,7 +52,7 @@ impl Target {
         let fits = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
         if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
             let hint = "a name has letters, digits, hyphens and underscores, at most 64";
-            return Err(Failure::new(format!("{name:?} cannot be the name of a server"), hint));
+            return Err(Failure::usage(format!("{name:?} cannot be the name of a server"), hint));
         }
         Ok(Self { scope, name, folder })
     }

@@ -171,6 +171,7 @@ kinds! {
     NoPush 40414 "set public_url in the configuration to the https address of the page, and restart the gate"
     NoSuchConversation 40415 "`GET /api/v1/conversations` lists those that can be continued; name one by its id"
         / "`claude --resume` lists the conversations; name one by its id"
+    NoSuchMcpServer 40416 "check the name in the address; `/mcp` without a name offers all servers, and those of one folder are offered by `portcullis mcp serve` there"
     BadMethod 40501 "POST sends an event; GET reads"
     Slow 40801 "send the body without pauses; limits.idle_seconds says how long one may be"
     WhichSession 40901 "name one with ?label= or ?session="
@@ -226,6 +227,13 @@ impl Fault {
                     Claude Code's own dialog where the session has one; terminals, `portcullis ask` and the owner's token do \
                     not. To answer here again, set approvals = \"anywhere\" and restart the gate";
         Self { hint: hint.into(), ..Self::new(Kind::NeedsRight, what) }
+    }
+
+    /// The same at a place where only agents are let in.
+    pub fn for_agents(self) -> Self {
+        let hint = "send `Authorization: Bearer TOKEN` with a token of the role agent, which `portcullis token add NAME \
+                    --role agent` makes; no other is taken here, the owner's neither";
+        Self { hint: hint.to_owned(), ..self }
     }
 
     /// A refusal in words, as of `now`.

@@ -16,6 +16,10 @@ pub use table::{Operation, ROUTES};
 
 /// The header in which the gate tells the process that holds the MCP servers whose token a request has.
 pub const MCP_CLIENT: &str = "x-portcullis-client";
+/// The header with the gate's number of that token, which is another one when its rights have changed.
+pub const MCP_TOKEN: &str = "x-portcullis-token";
+/// DELETE of this path tells that process that the token of this number no longer counts.
+pub const MCP_TOKEN_ENDED: &str = "/token";
 
 /// One route: what it is for, who may use it, what it takes and answers, and how it may fail.
 #[derive(Clone, Copy, Debug)]

@@ -11,11 +11,12 @@ use rmcp::model::ErrorData;
 use rmcp::service::{Peer, RequestContext};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::Gateway;
 use super::calls::{CallEnd, WantedCall};
 use super::catalog::{Catalog, Late, ListedTool};
-use super::leaving::CancelReasons;
+use super::leaving::{CancelReasons, StoppedWaiting};
 use super::passing::{is_stateless, of_client, only_for_servers, with_meta};
 use super::relay::{ClientCalls, MOST_SAID, changed, relay};
 use super::session::ClientSession;
@@ -33,6 +34,8 @@ pub(super) struct GatewayCore {
     lists: Mutex<Option<mpsc::Receiver<ListKind>>>,
     pub(super) under_way: ClientCalls,
     calls: AtomicU64,
+    /// Cancelled when the client may not go on: what it has under way is taken back.
+    ended: CancellationToken,
     is_closed: AtomicBool,
 }
 
@@ -47,6 +50,7 @@ impl GatewayCore {
             lists: Mutex::new(Some(lists)),
             under_way: ClientCalls::default(),
             calls: AtomicU64::new(0),
+            ended: CancellationToken::new(),
             is_closed: AtomicBool::new(false),
         }
     }
@@ -137,18 +141,36 @@ impl GatewayCore {
         let tool = self.find(shown).await.map_err(|why| ErrorData::invalid_params(why, None))?;
         let named = context.meta.get(TOOL_USE_ID).and_then(Value::as_str).map(str::to_owned);
         let (progress, reports) = mpsc::channel(MOST_SAID);
+        let cancelled = context.ct.child_token();
+        let stopped_waiting = async {
+            tokio::select! {
+                biased;
+                () = self.ended.cancelled() => StoppedWaiting::TookBack,
+                how = reasons.stopped_waiting(context) => how,
+            }
+        };
         let wanted = WantedCall {
             tool: &tool,
             id: named.unwrap_or_else(|| self.next_call()),
             params: with_meta(params, context),
             progress,
-            cancelled: &context.ct,
-            stopped_waiting: Box::pin(reasons.stopped_waiting(context)),
+            cancelled: &cancelled,
+            stopped_waiting: Box::pin(stopped_waiting),
             takes_input_required: is_stateless(context),
             of_client: of_client(context, self.gateway.lends_model),
         };
         let calling = Box::pin(session.call(&self.gateway.upstreams, wanted));
-        Ok(self.under_way.during(&tool.server, context, reports, calling).await)
+        let mut calling = std::pin::pin!(self.under_way.during(&tool.server, context, reports, calling));
+        tokio::select! {
+            end = &mut calling => return Ok(end),
+            () = self.ended.cancelled() => cancelled.cancel(),
+        }
+        Ok(calling.await)
+    }
+
+    /// The client may not go on. When all that it has under way is taken back, nothing of it is left.
+    pub(super) fn end(&self) {
+        self.ended.cancel();
     }
 
     /// The client left: its session ends, and with it the servers that were started for it.

@@ -4,6 +4,7 @@ use portcullis_core::{Moment, mask};
 use portcullis_wire::api::{AskView, VerdictView, ago};
 use portcullis_wire::preview;
 use portcullis_wire::questions::Questions;
+use portcullis_wire::text::one_line;
 
 use crate::cli::layout::{Colour, date_and_time, left};
 use crate::cli::table::{Cell, Table, fields};
@@ -61,6 +62,8 @@ fn first_of(ask: &AskView) -> String {
     let text = preview::of_text(&ask.tool, &ask.preview);
     match ask.tool.as_str() {
         "Bash" => text,
+        // An input that has no form of its own: its first line would be a brace.
+        _ if text.starts_with('{') => one_line(&text),
         _ => text.lines().find(|line| !line.trim().is_empty()).unwrap_or(&ask.description).to_owned(),
     }
 }

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use serde_json::{Value, json};
+
 use super::super::{environment, paths, say};
 use super::{configuration, note_problems};
 use crate::failure::Failure;
@@ -14,12 +16,33 @@ use crate::upstream::config::{ConfiguredServer, ServerLayer};
 pub(super) struct Adopt {
     /// The names of servers; all of yours if they are left out
     pub(super) servers: Vec<String>,
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(clap::Args)]
 pub(super) struct Release {
     /// The names of servers; all that were adopted if they are left out
     pub(super) servers: Vec<String>,
+    /// Print a JSON array
+    #[arg(long)]
+    json: bool,
+}
+
+/// Each change is told as soon as it is made; as JSON, all of them at the end.
+fn say_unless(json: bool) -> impl Fn(&str) {
+    move |words| {
+        if !json {
+            say(words);
+        }
+    }
+}
+
+fn print_if(json: bool, done: Vec<Value>) {
+    if json {
+        say(&format!("{}\n", Value::from(done)));
+    }
 }
 
 impl Adopt {
@@ -32,11 +55,13 @@ impl Adopt {
         let place = choose(&this_program()?, &environment)?;
         place.settle()?;
         let program = place.path().display().to_string();
-        let mut count = 0;
+        let (mut count, mut done, say) = (0, vec![], say_unless(self.json));
+        say(&place.announcement().unwrap_or_default());
         for server in self.chosen(&configuration.servers)? {
             let under = files.under(server.layer).unwrap_or_default();
             let Some(written) = servers::written(&server.file, &under, &server.name)? else { continue };
             if starts_gateway(&serde_json::from_str(&written).unwrap_or_default(), &server.name) {
+                done.push(json!({"name": server.name, "file": server.file, "changed": false}));
                 say(&format!("{} is behind the gateway already.\n", server.name));
                 continue;
             }
@@ -48,6 +73,7 @@ impl Adopt {
             })?;
             let node = gateway_entry(&program, &entry.name);
             servers::replace(&paths, &entry.file, &entry.under, &entry.name, &node)?;
+            done.push(json!({"name": entry.name, "file": entry.file, "changed": true}));
             say(&format!("{} is behind the gateway now ({}).\n", entry.name, entry.file.display()));
             count += 1;
         }
@@ -55,6 +81,7 @@ impl Adopt {
             0 => "Nothing was changed.\n",
             _ => "Sessions of Claude Code that run keep what they have: start them anew.\n",
         });
+        print_if(self.json, done);
         // Whoever has a file that cannot be read may have servers in it.
         let has_all = count > 0 || configuration.problems.is_empty();
         Ok(if has_all { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -105,21 +132,25 @@ impl Release {
             let what = format!("{unknown:?} was not put behind the gateway");
             return Err(Failure::usage(what, "see: portcullis mcp list").into());
         }
+        let (mut done, say) = (vec![], say_unless(self.json));
         for known in &wanted {
             let there = servers::written(&known.file, &known.under, &known.name)?;
             let is_ours = there
                 .is_some_and(|there| starts_gateway(&serde_json::from_str(&there).unwrap_or_default(), &known.name));
+            let (name, file) = (&known.name, known.file.display());
             if is_ours {
                 servers::put_back(&paths, &known.file, &known.under, &known.name, &known.written)?;
-                say(&format!("{} is in {} as it was.\n", known.name, known.file.display()));
+                say(&format!("{name} is in {file} as it was.\n"));
             } else {
-                say(&format!("{} in {} was changed since, and is left as it is.\n", known.name, known.file.display()));
+                say(&format!("{name} in {file} was changed since, and is left as it is.\n"));
             }
+            done.push(json!({"name": name, "file": known.file, "changed": is_ours}));
         }
         if wanted.is_empty() {
             say("No server is behind the gateway.\n");
         }
         AdoptedServers::change(&paths, |adopted| adopted.retain(|known| !wanted.contains(known)))?;
+        print_if(self.json, done);
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -2,10 +2,12 @@
 
 use std::process::ExitCode;
 
-use super::super::{paths, say};
+use serde_json::json;
+
+use super::super::paths;
+use super::change::told;
 use super::serve::always_allowed;
 use crate::failure::Failure;
-
 use crate::rules::Trusted;
 use crate::setup::lock::ChangeLock;
 
@@ -14,6 +16,9 @@ pub(super) struct Forget {
     /// As rules name them: mcp__github__create_issue
     #[arg(required = true, value_name = "TOOL")]
     tools: Vec<String>,
+    /// Print a JSON array of those that are forgotten
+    #[arg(long)]
+    json: bool,
 }
 
 impl Forget {
@@ -27,8 +32,9 @@ impl Forget {
         if !known.is_empty() {
             allowed.write(&list)?;
         }
-        for tool in &known {
-            say(&format!("{tool} is asked for again.\n"));
+        if !known.is_empty() {
+            let words: Vec<String> = known.iter().map(|tool| format!("{tool} is asked for again.")).collect();
+            told(self.json, &json!(known), &words.join("\n"));
         }
         if !unknown.is_empty() {
             let hint = "rules are another list: `portcullis rules list` shows them";

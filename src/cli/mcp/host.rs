@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use portcullis_core::{GATEWAY, Label, SessionAbout};
-use portcullis_wire::routes::MCP_CLIENT;
+use portcullis_wire::routes::{MCP_CLIENT, MCP_TOKEN, MCP_TOKEN_ENDED};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
@@ -13,7 +13,7 @@ use super::super::signals::stop_on_signals;
 use super::super::{log_at, paths};
 use super::serve::{attached, is_everywhere, of_files, settings_of};
 use super::variable;
-use crate::agents::gateway::http::{self, OwnHeaders};
+use crate::agents::gateway::http::{self, FromGate, HostedServers};
 use crate::agents::gateway::{Gateway, OfferedServers, WantedOffer};
 use crate::config::Paths;
 use crate::gate::bind_socket;
@@ -41,8 +41,10 @@ impl McpHost {
         let mut output = tokio::io::stdout();
         output.write_all(b"\n").await?;
         output.flush().await?;
-        let make = Box::new(move |token: &str, offer: WantedOffer| gateway_of(&paths, token, offer));
-        http::serve(listener, make, OwnHeaders { client: MCP_CLIENT }, stop).await?;
+        let read = of_files(PathBuf::from("/"), paths.clone(), None, is_everywhere);
+        let make = Box::new(move |person: &str, offer: WantedOffer| gateway_of(&paths, person, offer));
+        let from_gate = FromGate { client: MCP_CLIENT, token: MCP_TOKEN, ended: MCP_TOKEN_ENDED };
+        http::serve(listener, HostedServers { make, read }, from_gate, stop).await?;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -78,7 +80,7 @@ fn home(paths: &Paths) -> PathBuf {
 }
 
 /// The servers of every folder: the user's, or those of the managed file.
-fn gateway_of(paths: &Paths, token: &str, offer: WantedOffer) -> Gateway {
+fn gateway_of(paths: &Paths, person: &str, offer: WantedOffer) -> Gateway {
     let upstreams =
         Upstreams::new(home(paths), Timeouts::read(&variable), TRIES).with_tokens(AuthFolder::new(&paths.state_dir));
     let upstreams = match crate::gate::reach::this_program() {
@@ -88,7 +90,7 @@ fn gateway_of(paths: &Paths, token: &str, offer: WantedOffer) -> Gateway {
     let read = of_files(PathBuf::from("/"), paths.clone(), offer.server.clone(), is_everywhere);
     let servers = OfferedServers::following(&upstreams, read);
     let lends_model = settings_of(paths).mcp.sampling;
-    let (paths, label) = (paths.clone(), Label::new(token));
+    let (paths, label) = (paths.clone(), Label::new(person));
     let attach = move |client: &str| {
         let label = label.clone().or_else(|| Label::new(client));
         let label = label.unwrap_or_else(|| Label::of_folder(Path::new("client")));

@@ -120,6 +120,12 @@ pub(super) fn limit(route: &Route, door: &Door, permitted: &Permitted) -> Result
 
 /// The caller, if the route is for them; none where it is for anyone.
 pub(super) fn permit(route: &Route, caller: Caller) -> Result<Option<Permitted>, Fault> {
+    let is_for_agents = matches!(route.access, RouteAccess::AnyOf([Right::Agent]));
+    let in_its_words = |fault: Fault| if is_for_agents { fault.for_agents() } else { fault };
+    checked(route, caller).map_err(in_its_words)
+}
+
+fn checked(route: &Route, caller: Caller) -> Result<Option<Permitted>, Fault> {
     let Caller { actor, token, peer } = caller;
     let forbidden = |message: &str| Fault::new(Kind::Forbidden, message);
     let actor = match (route.access, actor) {
@@ -210,5 +216,10 @@ mod tests {
         assert_eq!(refused(Operation::ListSessions).message, "forbidden");
         assert_eq!(refused(Operation::StopSession).message, "forbidden: this needs the right to review");
         assert_eq!(refused(Operation::Link).message, "/link is served on the Unix socket only");
+        let owner = caller(Role::Admin.rights(), Via::Http, TokenScope::Everything);
+        for refused in [owner, Caller::default()] {
+            let hint = permit(Operation::McpPost.route(), refused).unwrap_err().hint;
+            assert!(hint.contains("portcullis token add NAME --role agent"), "{hint}");
+        }
     }
 }

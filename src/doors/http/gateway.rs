@@ -1,5 +1,6 @@
 //! `/mcp`: the gateway over HTTP. Requests are passed on to the process that holds the MCP servers, and its answers back.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use axum::body::Body;
@@ -12,9 +13,11 @@ use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, COOKIE, HOST, HeaderName, HeaderValue, ORIGIN, TRANSFER_ENCODING};
+use hyper::{Method, Uri};
 use hyper_util::rt::TokioIo;
+use portcullis_core::{Rights, TokenId};
 use portcullis_wire::error::{Fault, Kind};
-use portcullis_wire::routes::MCP_CLIENT;
+use portcullis_wire::routes::{MCP_CLIENT, MCP_TOKEN, MCP_TOKEN_ENDED};
 use tokio::net::UnixStream;
 
 use super::Door;
@@ -37,11 +40,64 @@ pub(crate) struct McpPassage {
     connect: McpConnect,
     /// Connections whose last answer was read to its end.
     idle: Mutex<Vec<SendRequest<Full<Bytes>>>>,
+    /// Changed by requests, and when a token no longer counts.
+    tokens: Mutex<WatchedTokens>,
+}
+
+/// The tokens whose requests were passed on, each with its own number while it counts and its rights stay the same.
+#[derive(Default)]
+struct WatchedTokens {
+    numbers: HashMap<TokenId, (u64, Rights)>,
+    last: u64,
 }
 
 impl McpPassage {
     pub(crate) fn new(connect: McpConnect) -> Arc<Self> {
-        Arc::new(Self { connect, idle: Mutex::default() })
+        Arc::new(Self { connect, idle: Mutex::default(), tokens: Mutex::default() })
+    }
+
+    /// The number under which the other end knows the token. It is told when that no longer counts.
+    fn number_of(self: &Arc<Self>, door: &Door, permitted: &Permitted) -> u64 {
+        // The owner is not let in without a token.
+        let Some(known) = &permitted.token else { return 0 };
+        let number = {
+            let mut tokens = locked(&self.tokens);
+            if let Some((number, _)) = tokens.numbers.get(&known.token).filter(|(_, rights)| *rights == known.rights) {
+                return *number;
+            }
+            tokens.last += 1;
+            let number = tokens.last;
+            tokens.numbers.insert(known.token, (number, known.rights));
+            number
+        };
+        let (passage, token, stop) = (Arc::clone(self), known.token, door.stop.clone());
+        let pass = Pass::of(door, permitted);
+        tokio::spawn(async move {
+            tokio::select! {
+                () = pass.ended() => passage.end(token, number).await,
+                // The other end stops as well.
+                () = stop.cancelled() => {}
+            }
+        });
+        number
+    }
+
+    /// Has the other end close all that was begun with this token.
+    async fn end(&self, token: TokenId, number: u64) {
+        {
+            let mut tokens = locked(&self.tokens);
+            if tokens.numbers.get(&token).is_some_and(|(current, _)| *current == number) {
+                tokens.numbers.remove(&token);
+            }
+        }
+        let mut request = hyper::Request::new(Full::default());
+        *request.method_mut() = Method::DELETE;
+        *request.uri_mut() = Uri::from_static(MCP_TOKEN_ENDED);
+        request.headers_mut().insert(HOST, HeaderValue::from_static("localhost"));
+        request.headers_mut().insert(HeaderName::from_static(MCP_TOKEN), HeaderValue::from(number));
+        if let Err(error) = self.send(request).await {
+            tracing::warn!("sessions of a token that no longer counts: {error:#}");
+        }
     }
 
     /// Sends a request on. What was not sent over an old connection is over a new one.
@@ -100,7 +156,7 @@ pub(super) async fn pass(
     let body = body.map_err(|broken| broken.fault(LARGEST_MESSAGE))?;
     // A token that was revoked while the body came lets nobody in any more.
     if permitted.token.as_ref().is_some_and(|token| !door.credentials.still_counts(token)) {
-        return Err(Fault::new(Kind::Forbidden, "forbidden").into());
+        return Err(Fault::new(Kind::Forbidden, "forbidden").for_agents().into());
     }
     // The other end has nothing to do with the secret, nor with the address that it was reached by.
     for name in [AUTHORIZATION, COOKIE, ORIGIN, CONTENT_LENGTH, TRANSFER_ENCODING] {
@@ -109,6 +165,8 @@ pub(super) async fn pass(
     head.headers.insert(HOST, HeaderValue::from_static("localhost"));
     let name = HeaderValue::from_str(&permitted.actor.name).unwrap_or(HeaderValue::from_static("client"));
     head.headers.insert(HeaderName::from_static(MCP_CLIENT), name);
+    let number = door.gateway.number_of(&door, &permitted);
+    head.headers.insert(HeaderName::from_static(MCP_TOKEN), HeaderValue::from(number));
     head.extensions.clear();
     let sent = door.gateway.send(hyper::Request::from_parts(head, Full::new(body))).await;
     drop(share);

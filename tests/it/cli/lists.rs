@@ -31,13 +31,15 @@ fn the_list_of_prompts_has_what_one_decides_by() {
     session.ask("abcde", "Bash", "Push to main", &json!({"command": "git push --force"}).to_string());
     session.ask("fghij", "Write", "Write it", &json!({"file_path": "/srv/app.txt", "content": "x\ny"}).to_string());
     session.ask("kmnop", "Bash", "Much", &json!({"command": format!("echo {}", "x".repeat(400))}).to_string());
-    gate.open_asks(3);
+    session.ask("qrstu", "mcp__mini__hello", "Say hello", &json!({"name": "Bob", "at": [1, 2]}).to_string());
+    gate.open_asks(4);
     let list = home.run(&["ask", "list"]).ok().stdout;
     let lines: Vec<&str> = list.lines().collect();
     assert_eq!(lines[0].split_whitespace().collect::<Vec<_>>(), ["CODE", "SESSION", "RISK", "AGE", "ASKS", "FOR"]);
     assert!(lines[1].starts_with("abcde  api") && lines[1].ends_with("Bash: git push --force"), "{list}");
     assert!(lines[2].starts_with("fghij  api") && lines[2].ends_with("Write: /srv/app.txt"), "{list}");
     assert!(lines[3].ends_with("xxx… (whole: `portcullis ask show kmnop`)"), "{list}");
+    assert!(lines[4].ends_with(r#"mcp__mini__hello: { "at": [ 1, 2 ], "name": "Bob" }"#), "{list}");
     let place = |line: &str, text: &str| line.find(text).unwrap();
     assert_eq!(place(lines[0], "ASKS FOR"), place(lines[1], "Bash:"), "{list}");
 

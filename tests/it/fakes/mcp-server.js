@@ -111,6 +111,8 @@ function answer({ id, method, params, result }) {
   }
 }
 
+// What it was told before it is ended counts.
+if (fault === "asks") process.on("SIGINT", () => {});
 if (fault === "stubborn") for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => {});
 if (fault === "stubborn") setInterval(() => {}, 1000);
 require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {

@@ -90,8 +90,13 @@ impl HttpClient {
         }
     }
 
-    fn post(&self, message: &Value) -> Answer {
+    pub(super) fn post(&self, message: &Value) -> Answer {
         self.request("POST").json(message).send(&self.target)
+    }
+
+    /// Goes on in the session of another.
+    pub(super) fn take_session_of(&self, other: &Self) {
+        *self.session.borrow_mut() = other.session.borrow().clone();
     }
 
     /// Sends a request and returns while it is being answered.
@@ -310,7 +315,7 @@ fn who_has_no_token_for_it_is_not_let_in_and_a_session_is_its_tokens_own() {
     post(Some(&home.token_for("ann", "reviewer"))).expect(403);
     let client = HttpClient::start(&home, &gate, "one", "/mcp");
     let other = HttpClient::new(&home, &gate, "two", "/mcp");
-    *other.session.borrow_mut() = client.session.borrow().clone();
+    other.take_session_of(&client);
     other.post(&ping).expect(404);
     client.post(&ping).expect(200);
 }

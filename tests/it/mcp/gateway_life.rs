@@ -106,8 +106,8 @@ fn what_is_always_allowed_can_be_taken_back() {
     gate.answer(&gate.only_ask(), &json!({"behavior": "allow", "scope": "always"}));
     text(&client.answer(called));
     text(&client.answer(client.call("fake__echo", &json!({"n": 2}))));
-    let forgotten = home.run(&["mcp", "forget", "mcp__fake__echo"]).ok();
-    assert_eq!(forgotten.stdout, "mcp__fake__echo is asked for again.\n");
+    let forgotten = home.run(&["mcp", "forget", "mcp__fake__echo", "--json"]).ok();
+    assert_eq!(forgotten.json(), json!(["mcp__fake__echo"]));
     let called = client.call("fake__echo", &json!({"n": 3}));
     gate.answer(&gate.only_ask(), &json!({"behavior": "deny"}));
     assert!(text(&client.answer(called)).starts_with("Denied"));

@@ -222,6 +222,8 @@ fn adopted_servers_are_behind_the_gateway_and_come_back_to_the_byte() {
     assert_eq!(written["mcpServers"]["fake"]["args"], json!(["mcp", "serve", "--server", "fake"]), "{written}");
     assert_eq!(written["mcpServers"]["other"]["type"], "http");
     assert!(home.run(&["mcp", "adopt", "fake"]).ok().stdout.contains("already"));
+    let again = home.run(&["mcp", "adopt", "fake", "--json"]).ok().json();
+    assert_eq!(again, json!([{"name": "fake", "file": file, "changed": false}]));
     // To us it is still the server that it was.
     assert_eq!(super::listed(&home, "fake")["state"], "connected");
     let client = Client::start(&home, &["--server", "fake"]);
@@ -235,7 +237,8 @@ fn adopted_servers_are_behind_the_gateway_and_come_back_to_the_byte() {
     // Claude Code writes its file meanwhile; the entry comes back as it was written all the same.
     let changed = fs::read_to_string(&file).unwrap().replace("\"numStartups\": 3", "\"numStartups\": 4");
     fs::write(&file, &changed).unwrap();
-    home.run(&["mcp", "release"]).ok();
+    let released = home.run(&["mcp", "release", "--json"]).ok().json();
+    assert_eq!(released, json!([{"name": "fake", "file": file, "changed": true}]));
     assert_eq!(fs::read_to_string(&file).unwrap(), before.replace("\"numStartups\": 3", "\"numStartups\": 4"));
     home.run(&["mcp", "release", "fake"]).refused_usage();
 }

@@ -8,6 +8,7 @@ mod gateway;
 mod gateway_http;
 mod gateway_life;
 mod gateway_passing;
+mod gateway_tokens;
 mod inspector;
 mod shared;
 mod told;

@@ -120,6 +120,8 @@ const MCP: &[Param] = &[
     SESSION_OF_MCP,
 ];
 const MCP_ERRORS: &[Kind] = &[Kind::StartFailed, Kind::TooManyListeners, Kind::TooManyBodies];
+const MCP_ONE_ERRORS: &[Kind] =
+    &[Kind::NoSuchMcpServer, Kind::StartFailed, Kind::TooManyListeners, Kind::TooManyBodies];
 
 /// How starting a session may fail.
 const STARTED: &[Kind] = &[
@@ -449,7 +451,7 @@ routes! {
         params: &[SESSION_OF_MCP], response: Text("nothing"), errors: MCP_ERRORS,
     }
     McpPostOne Post "/mcp/{server}" AGENT "The same for one server, whose tools keep their own names" {
-        params: MCP, body: RequestBody::Bytes, response: Stream("messages of MCP", None), errors: MCP_ERRORS,
+        params: MCP, body: RequestBody::Bytes, response: Stream("messages of MCP", None), errors: MCP_ONE_ERRORS,
     }
     McpListenOne Get "/mcp/{server}" AGENT "What this server says by itself" {
         params: &[SESSION_OF_MCP], response: Stream("messages of MCP", None), errors: MCP_ERRORS,

@@ -12,6 +12,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body, Frame};
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::{Response, StatusCode};
+use portcullis_wire::error::Fault;
 use tokio::time::{Instant, Interval};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -75,9 +76,17 @@ impl Timely {
     }
 }
 
-pub(super) fn refuse(status: StatusCode, text: &'static str) -> Response<AnswerBody> {
+/// A fault as the gate tells it.
+pub(super) fn refuse_with(fault: &Fault) -> Response<AnswerBody> {
+    let status = StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let mut response = refuse(status, serde_json::to_vec(fault).unwrap_or_default());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
+}
+
+pub(super) fn refuse(status: StatusCode, text: impl Into<Bytes>) -> Response<AnswerBody> {
     let with = Timely { listening: None, _in_use: None, comment: Duration::MAX };
-    let body = Full::new(Bytes::from_static(text.as_bytes())).boxed();
+    let body = Full::new(text.into()).boxed();
     let mut response = Response::new(AnswerBody { with, part: BodyPart::Known { body, events: true }, comments: None });
     *response.status_mut() = status;
     response

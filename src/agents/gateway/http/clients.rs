@@ -2,36 +2,48 @@
 //! it is kept by its token and by what it calls itself.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use hyper::Uri;
 use hyper::http::request::Parts;
+use hyper::{HeaderMap, Uri};
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use tokio::time::Instant;
 
-use super::OwnHeaders;
+use super::owners::{EndedTokens, FromGate, RequestOwner};
 use crate::agents::gateway::core::GatewayCore;
-use crate::agents::gateway::{Gateway, WantedOffer};
+use crate::agents::gateway::{Gateway, ReadServers, WantedOffer};
 use crate::locks::locked;
 
 /// What is known of a client without a session is kept so long after its last request.
 const IDLE: Duration = Duration::from_secs(600);
 
-/// Makes the gateway of a client that came with the token of this name, and wants this.
+/// The servers of clients over HTTP.
+pub(crate) struct HostedServers {
+    /// Makes the gateway of a client that came with a token of this person, and wants this.
+    pub(crate) make: MakeGateway,
+    /// Reads those that every client is offered.
+    pub(crate) read: ReadServers,
+}
+
 pub(crate) type MakeGateway = Box<dyn Fn(&str, WantedOffer) -> Gateway + Send + Sync>;
 
 pub(super) struct StatelessClients {
     make: MakeGateway,
-    headers: OwnHeaders,
+    /// How the names of servers are read, and those that were last.
+    names: Mutex<(ReadServers, Vec<String>)>,
+    from_gate: FromGate,
+    ended: Arc<EndedTokens>,
+    /// Every client that is there, with its token. Changed by requests.
+    all: Mutex<Vec<(String, Weak<GatewayCore>)>>,
     /// Changed by requests and by the sweep.
     kept: Mutex<HashMap<ClientKey, KeptClient>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct ClientKey {
-    whose: String,
+    owner: RequestOwner,
     client: String,
     offer: WantedOffer,
 }
@@ -42,25 +54,67 @@ struct KeptClient {
 }
 
 impl StatelessClients {
-    pub(super) fn new(make: MakeGateway, headers: OwnHeaders) -> Self {
-        Self { make, headers, kept: Mutex::default() }
+    pub(super) fn new(servers: HostedServers, from_gate: FromGate, ended: Arc<EndedTokens>) -> Self {
+        let HostedServers { make, read } = servers;
+        Self {
+            make,
+            names: Mutex::new((read, vec![])),
+            from_gate,
+            ended,
+            all: Mutex::default(),
+            kept: Mutex::default(),
+        }
     }
 
     /// The core of the client that calls itself so, for this request.
     pub(super) fn core(&self, client: &str, context: &RequestContext<RoleServer>) -> Arc<GatewayCore> {
         let parts = context.extensions.get::<Parts>();
-        let whose = parts.and_then(|parts| parts.headers.get(self.headers.client)?.to_str().ok());
-        let whose = whose.unwrap_or("client").to_owned();
+        let owner = self.from_gate.owner(parts.map_or(&HeaderMap::new(), |parts| &parts.headers));
         let offer = parts.map(|parts| wanted(&parts.uri)).unwrap_or_default();
-        let make = || Arc::new(GatewayCore::new((self.make)(&whose, offer.clone())));
+        let make = || {
+            let core = Arc::new(GatewayCore::new((self.make)(&owner.person, offer.clone())));
+            let mut all = locked(&self.all);
+            all.retain(|(_, core)| core.strong_count() > 0);
+            all.push((owner.token.clone(), Arc::downgrade(&core)));
+            drop(all);
+            // The token may have been revoked meanwhile.
+            if self.ended.has(&owner) {
+                core.end();
+            }
+            core
+        };
         if context.protocol_version().is_none_or(|version| version.has_initialize()) {
             return make();
         }
-        let key = ClientKey { whose: whose.clone(), client: client.to_owned(), offer: offer.clone() };
+        let key = ClientKey { owner: owner.clone(), client: client.to_owned(), offer: offer.clone() };
         let mut kept = locked(&self.kept);
+        if self.ended.has(&owner) {
+            return make();
+        }
         let known = kept.entry(key).or_insert_with(|| KeptClient { core: make(), last: Instant::now() });
         known.last = Instant::now();
         Arc::clone(&known.core)
+    }
+
+    /// The token no longer counts.
+    pub(super) fn end(&self, token: &str) {
+        let of_token = |(owner, core): &(String, Weak<GatewayCore>)| (owner == token).then(|| core.upgrade()).flatten();
+        let cores: Vec<Arc<GatewayCore>> = locked(&self.all).iter().filter_map(of_token).collect();
+        cores.iter().for_each(|core| core.end());
+        // Dropped when the lock is free again.
+        let ended: Vec<_> = locked(&self.kept).extract_if(|key, _| key.owner.token == token).collect();
+        drop(ended);
+    }
+
+    /// The server that is wanted and not offered, and those that are. Whoever may ask may list them all.
+    pub(super) fn unknown_server(&self, uri: &Uri) -> Option<(String, Vec<String>)> {
+        let wanted = wanted(uri).server?;
+        let mut known = locked(&self.names);
+        let (read, names) = &mut *known;
+        if let Some(found) = read() {
+            *names = found.into_iter().map(|upstream| upstream.name).collect();
+        }
+        (!names.contains(&wanted)).then(|| (wanted, names.clone()))
     }
 
     pub(super) fn forget_idle(&self) {

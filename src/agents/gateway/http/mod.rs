@@ -2,6 +2,7 @@
 
 mod answering;
 mod clients;
+mod owners;
 mod sessions;
 
 use std::sync::Arc;
@@ -10,8 +11,9 @@ use std::time::Duration;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Method, Request};
+use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
+use portcullis_wire::error::{Candidate, Fault, Kind};
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
@@ -25,9 +27,11 @@ use super::server::GatewayServer;
 use crate::agents::mcp_stdio::LONGEST_LINE;
 use crate::fixed;
 pub(super) use answering::AnswerListener;
-use answering::{AnswerBody, Timely, refuse};
-pub(crate) use clients::MakeGateway;
+use answering::{AnswerBody, Timely, refuse, refuse_with};
+pub(crate) use clients::HostedServers;
 use clients::StatelessClients;
+use owners::EndedTokens;
+pub(crate) use owners::FromGate;
 use sessions::OpenSessions;
 
 /// Clients at once, and requests of those that have no session.
@@ -39,13 +43,6 @@ const SWEEP: Duration = Duration::from_secs(60);
 /// A stream on which nothing is said has a comment so often, so that nothing between the client and us closes it.
 const COMMENT: Duration = Duration::from_secs(15);
 
-/// The headers that the gate writes, and no client.
-#[derive(Clone, Copy)]
-pub(crate) struct OwnHeaders {
-    /// Whose token it was.
-    pub(crate) client: &'static str,
-}
-
 const SESSION: &str = "mcp-session-id";
 
 struct GatewayHost {
@@ -53,17 +50,18 @@ struct GatewayHost {
     manager: Arc<LocalSessionManager>,
     clients: Arc<StatelessClients>,
     sessions: Arc<OpenSessions>,
-    headers: OwnHeaders,
+    ended: Arc<EndedTokens>,
+    from_gate: FromGate,
 }
 
-/// Serves clients on this socket until `stop`. `headers` are those in which the gate says who a client is.
+/// Serves clients on this socket until `stop`. `from_gate` is how the gate says who a client is.
 pub(crate) async fn serve(
     listener: UnixListener,
-    make: MakeGateway,
-    headers: OwnHeaders,
+    servers: HostedServers,
+    from_gate: FromGate,
     stop: CancellationToken,
 ) -> anyhow::Result<()> {
-    let host = Arc::new(GatewayHost::new(make, headers, stop.child_token()));
+    let host = Arc::new(GatewayHost::new(servers, from_gate, stop.child_token()));
     let mut sweep = tokio::time::interval(fixed::wait("MCP_SWEEP", SWEEP));
     loop {
         let stream = tokio::select! {
@@ -94,8 +92,9 @@ pub(crate) async fn serve(
 }
 
 impl GatewayHost {
-    fn new(make: MakeGateway, headers: OwnHeaders, stop: CancellationToken) -> Self {
-        let clients = Arc::new(StatelessClients::new(make, headers));
+    fn new(servers: HostedServers, from_gate: FromGate, stop: CancellationToken) -> Self {
+        let ended: Arc<EndedTokens> = Arc::default();
+        let clients = Arc::new(StatelessClients::new(servers, from_gate, Arc::clone(&ended)));
         let mut manager = LocalSessionManager::default();
         manager.session_config = SessionConfig::default();
         // Ours to say: a session whose client waits for a person is not idle.
@@ -118,38 +117,73 @@ impl GatewayHost {
             Ok(GatewayServer::new(Box::new(find), Some(place)))
         };
         let service = StreamableHttpService::new(server, Arc::clone(&manager), config);
-        Self { service, manager, clients, sessions: Arc::default(), headers }
+        Self { service, manager, clients, sessions: Arc::default(), ended, from_gate }
     }
 
     async fn answer(self: Arc<Self>, mut request: Request<Incoming>) -> hyper::Response<AnswerBody> {
         let text = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
-        let (whose, session) = (text(self.headers.client).unwrap_or_default(), text(SESSION));
+        let (owner, session) = (self.from_gate.owner(request.headers()), text(SESSION));
+        let is_json = text("content-type").is_some_and(|kind| kind.starts_with("application/json"));
+        if request.method() == Method::DELETE && request.uri().path() == self.from_gate.ended {
+            self.end(&owner.token).await;
+            return refuse(StatusCode::NO_CONTENT, "");
+        }
+        if self.ended.has(&owner) {
+            return refuse(StatusCode::FORBIDDEN, "Forbidden: the token no longer counts");
+        }
         let in_use = match &session {
             // A session belongs to the token that began it.
-            Some(session) => match self.sessions.enter(session, &whose) {
+            Some(session) => match self.sessions.enter(session, &owner) {
                 Some(in_use) => Some(in_use),
-                None => return refuse(hyper::StatusCode::NOT_FOUND, "Not Found: Session not found"),
+                None => return refuse(StatusCode::NOT_FOUND, "Not Found: Session not found"),
             },
-            None if self.sessions.count_of(&whose) >= fixed::limit("MCP_OF_ONE", MOST_OF_ONE) => {
+            None if self.sessions.count_of(&owner.person) >= fixed::limit("MCP_OF_ONE", MOST_OF_ONE) => {
                 let why = "Too Many Requests: this client has as many sessions as it may; it can end some with DELETE";
-                return refuse(hyper::StatusCode::TOO_MANY_REQUESTS, why);
+                return refuse(StatusCode::TOO_MANY_REQUESTS, why);
             }
-            None => None,
+            None => {
+                let unknown = Some(request.uri()).filter(|_| request.method() == Method::POST);
+                if let Some((name, offered)) = unknown.and_then(|uri| self.clients.unknown_server(uri)) {
+                    return refuse_with(&no_such_server(&name, offered));
+                }
+                None
+            }
         };
         let ends = session.filter(|_| request.method() == Method::DELETE);
         let listening = AnswerListener::default();
         request.extensions_mut().insert(listening.clone());
         let timely = Timely { listening: listening.leaving(), _in_use: in_use, comment: comment_time() };
         let host = Arc::clone(&self);
-        let handling = Box::pin(async move { host.service.handle(request).await });
+        let handling = Box::pin(async move {
+            let mut response = host.service.handle(request).await;
+            // rmcp says so of a body that is no message as well.
+            if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+                *response.status_mut() = StatusCode::BAD_REQUEST;
+            }
+            response
+        });
         let response = timely.answer(handling).await;
         if let Some(begun) = response.headers().get(SESSION).and_then(|id| id.to_str().ok()) {
-            self.sessions.begin(begun, &whose);
+            self.sessions.begin(begun, owner.clone());
+            // The token may have been revoked meanwhile.
+            if self.ended.has(&owner) {
+                self.end(&owner.token).await;
+            }
         }
         if let Some(ended) = ends {
             self.sessions.end(&ended);
         }
         response
+    }
+
+    /// The token no longer counts: its sessions end, and with them their prompts, calls and servers.
+    async fn end(&self, token: &str) {
+        self.ended.add(token);
+        self.clients.end(token);
+        for session in self.sessions.take_of(token) {
+            tracing::info!(%session, "the token of an MCP client no longer counts");
+            drop(self.manager.close_session(&session.into()).await);
+        }
     }
 
     /// Ends what nobody uses any more.
@@ -160,6 +194,11 @@ impl GatewayHost {
             drop(self.manager.close_session(&session.into()).await);
         }
     }
+}
+
+fn no_such_server(name: &str, offered: Vec<String>) -> Fault {
+    let offered = offered.into_iter().map(|name| Candidate { id: name.clone(), name: Some(name) }).collect();
+    Fault::new(Kind::NoSuchMcpServer, format!("no MCP server {name:?} is offered here")).knowing(offered)
 }
 
 fn comment_time() -> Duration {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::owners::RequestOwner;
 use crate::fixed;
 use crate::locks::locked;
 
@@ -17,8 +18,8 @@ const IDLE: Duration = Duration::from_secs(600);
 pub(super) struct OpenSessions(Mutex<HashMap<String, OpenSession>>);
 
 struct OpenSession {
-    /// The name of the token that began it.
-    whose: String,
+    /// With whose token it was begun.
+    owner: RequestOwner,
     /// Requests that are being answered, the stream of a client that listens among them.
     requests: usize,
     last: Instant,
@@ -31,26 +32,31 @@ pub(super) struct InUse {
 }
 
 impl OpenSessions {
-    pub(super) fn begin(&self, id: &str, whose: &str) {
-        let session = OpenSession { whose: whose.to_owned(), requests: 0, last: Instant::now() };
+    pub(super) fn begin(&self, id: &str, owner: RequestOwner) {
+        let session = OpenSession { owner, requests: 0, last: Instant::now() };
         locked(&self.0).entry(id.to_owned()).or_insert(session);
     }
 
-    /// How many sessions were begun with the tokens of one name, and are open.
-    pub(super) fn count_of(&self, whose: &str) -> usize {
-        locked(&self.0).values().filter(|session| session.whose == whose).count()
+    /// How many sessions were begun with the tokens of one person, and are open.
+    pub(super) fn count_of(&self, person: &str) -> usize {
+        locked(&self.0).values().filter(|session| session.owner.person == person).count()
     }
 
-    /// None where this client has no such session.
-    pub(super) fn enter(self: &Arc<Self>, id: &str, whose: &str) -> Option<InUse> {
+    /// None where no such session was begun with this token.
+    pub(super) fn enter(self: &Arc<Self>, id: &str, owner: &RequestOwner) -> Option<InUse> {
         let mut sessions = locked(&self.0);
-        let session = sessions.get_mut(id).filter(|session| session.whose == whose)?;
+        let session = sessions.get_mut(id).filter(|session| session.owner == *owner)?;
         session.requests += 1;
         Some(InUse { id: id.to_owned(), sessions: Arc::clone(self) })
     }
 
     pub(super) fn end(&self, id: &str) {
         locked(&self.0).remove(id);
+    }
+
+    /// Those that were begun with this token. They are forgotten here.
+    pub(super) fn take_of(&self, token: &str) -> Vec<String> {
+        locked(&self.0).extract_if(|_, session| session.owner.token == token).map(|(id, _)| id).collect()
     }
 
     /// Those that nobody used for a while. They are forgotten here.
@@ -78,19 +84,25 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_session_is_its_tokens_alone_and_ends_when_nobody_uses_it() {
         let sessions: Arc<OpenSessions> = Arc::default();
-        sessions.begin("one", "ann");
+        let of = |person: &str, token: &str| RequestOwner { person: person.to_owned(), token: token.to_owned() };
+        let ann = of("ann", "1");
+        sessions.begin("one", ann.clone());
         assert_eq!((sessions.count_of("ann"), sessions.count_of("bob")), (1, 0));
-        assert!(sessions.enter("one", "bob").is_none() && sessions.enter("two", "ann").is_none());
-        let listens = sessions.enter("one", "ann").unwrap();
+        assert!(sessions.enter("one", &of("bob", "2")).is_none() && sessions.enter("two", &ann).is_none());
+        assert!(sessions.enter("one", &of("ann", "3")).is_none(), "another token of the same person");
+        assert!(sessions.take_of("3").is_empty());
+        let listens = sessions.enter("one", &ann).unwrap();
         tokio::time::advance(2 * IDLE).await;
         assert!(sessions.take_idle().is_empty(), "someone listens");
         drop(listens);
         tokio::time::advance(IDLE / 2).await;
-        drop(sessions.enter("one", "ann").unwrap());
+        drop(sessions.enter("one", &ann).unwrap());
         tokio::time::advance(IDLE / 2).await;
         assert!(sessions.take_idle().is_empty(), "it was used meanwhile");
         tokio::time::advance(IDLE / 2).await;
         assert_eq!(sessions.take_idle(), ["one"]);
-        assert!(sessions.enter("one", "ann").is_none());
+        assert!(sessions.enter("one", &ann).is_none());
+        sessions.begin("two", ann);
+        assert_eq!(sessions.take_of("1"), ["two"]);
     }
 }

@@ -151,11 +151,11 @@ impl LineTransport {
 /// answer under it.
 fn id_of(line: &[u8]) -> Value {
     #[derive(serde::Deserialize)]
-    struct Request {
+    struct OnlyId {
         id: Value,
     }
     serde_json::from_slice(line)
-        .map(|Request { id }| id)
+        .map(|OnlyId { id }| id)
         .ok()
         .filter(|id| id.is_string() || id.is_number())
         .unwrap_or_default()

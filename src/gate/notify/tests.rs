@@ -1,6 +1,7 @@
 //! A journal with a record that nobody can read: the owner still hears of what comes after it.
 
-use portcullis_core::{Goodbye, Label, SessionAbout, SessionId};
+use portcullis_core::{Goodbye, Label, Moves, SessionAbout, SessionId};
+use portcullis_wire::record::write;
 
 use super::*;
 use crate::hub::{HubLimits, mint};
@@ -29,21 +30,23 @@ async fn a_record_that_cannot_be_read_is_passed_over_and_named() {
     };
     let stop = CancellationToken::new();
     let (hub, _task) = crate::hub::start(open(), limits, "1", stop.clone()).await.unwrap();
+    let session = mint(SessionId::new);
+    hub.submit(Input::Attached { session, about: about(), wrote: vec![], holding: vec![] }).await.unwrap();
+    let attached = hub.look(|state| Seq(state.revision())).await.unwrap();
+    // A later release wrote both; this hub writes nothing more, or it would have to understand them.
+    let ended = Record::Ended { session, goodbye: Goodbye::because("done"), moves: Moves::default() };
+    let append = |subject: String, after, body| {
+        let entries = vec![Entry { at: now().0, body, payload: None }];
+        Append { subject, after, fresh: false, entries }
+    };
+    let unreadable = append("of/tomorrow".to_owned(), None, b"{\"of_tomorrow\":{}}".to_vec());
+    let readable = append(ended.subject().to_string(), Some(attached), write(&ended).unwrap().body);
+    for append in [unreadable, readable] {
+        open().append(vec![append]).await.remove(0).unwrap();
+    }
     let table = NotifyTable { command: vec!["true".to_owned()], after: Duration::ZERO };
     let (mut view, _notifier) = start(&table, &hub, &stop);
-    let session = mint(SessionId::new);
-    // Once it has told of the first, it has begun to follow.
-    for (round, session) in [session, mint(SessionId::new)].into_iter().enumerate() {
-        if round == 1 {
-            let junk = Entry { at: 1, body: b"{\"of_tomorrow\":{}}".to_vec(), payload: None };
-            let append = Append { subject: "of/tomorrow".to_owned(), after: None, fresh: false, entries: vec![junk] };
-            open().append(vec![append]).await.remove(0).unwrap();
-        }
-        hub.submit(Input::Attached { session, about: about(), wrote: vec![], holding: vec![] }).await.unwrap();
-        hub.submit(Input::Ended { session, goodbye: Goodbye::because("done") }).await.unwrap();
-        let sent = round as u64 + 1;
-        view.wait_for(|view| view.as_ref().is_some_and(|view| view.sent == sent)).await.unwrap();
-    }
+    view.wait_for(|view| view.as_ref().is_some_and(|view| view.sent == 1)).await.unwrap();
     let why = view.borrow().as_ref().and_then(|view| view.last_failure.clone()).unwrap();
     assert!(why.contains("of/tomorrow"), "{why}");
     stop.cancel();

@@ -200,8 +200,9 @@ mod tests {
         let syncer = Syncer { worker: Worker::start("dies", 1, drop).unwrap(), failed: Arc::default() };
         assert!(syncer.sync().reached().await.is_err());
         let later = Worker::start("dies later", 1, |jobs: Receiver<Waiting>| drop(jobs.recv())).unwrap();
-        let syncer = Syncer { worker: later, failed: Arc::default() };
+        let mut syncer = Syncer { worker: later, failed: Arc::default() };
         assert!(syncer.sync().reached().await.is_err());
+        syncer.worker.handle.take().unwrap().join().unwrap();
         assert!(syncer.sync().reached().await.is_err());
         assert!(syncer.failure().is_some_and(|why| why.contains("start the gate anew")));
     }

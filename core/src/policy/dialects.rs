@@ -72,7 +72,7 @@ pub(super) fn read_otherwise(words: &[ShellWord], command: &Found, all: &[Found]
 pub(super) fn tool_reads_otherwise(tool: &str, line: &str) -> Option<&'static str> {
     let tool = tool.to_ascii_lowercase();
     let is_other = tool.contains("powershell") || tool.contains("pwsh");
-    (is_other && !(reads_as_words(line) && !says_own_words(line))).then_some(READ_OTHERWISE)
+    (is_other && (!reads_as_words(line) || says_own_words(line))).then_some(READ_OTHERWISE)
 }
 
 /// Why programs that start a shell for a text may start another one than bash.

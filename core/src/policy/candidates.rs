@@ -64,7 +64,9 @@ fn in_file_address(shape: &str) -> Option<Vec<String>> {
     let Some(behind) = path.strip_prefix("//") else { return Some(vec![path]) };
     // A machine may stand there, which is this one, or a variable with the beginning of the path.
     let path = behind.find('/').map_or(String::new(), |at| behind[at..].to_owned());
-    Some(vec![path, behind.to_owned()])
+    // `$PWD` stands for the folder one is in, also behind the name of this machine.
+    let here = behind.strip_prefix("localhost").unwrap_or(behind);
+    Some(vec![path, behind.to_owned(), here.to_owned()])
 }
 
 /// What curl makes of lists and ranges in an address, as a pattern.

@@ -210,7 +210,15 @@ impl Toucher<'_> {
         let scripts: Vec<String> = words.chain(command.given.iter().cloned()).collect();
         for part in scripts.iter().flat_map(|script| script.split(['=', ' ', '\\', '\n', ';'])) {
             let letters = part.char_indices().filter(|(_, c)| matches!(c, 'r' | 'R' | 'w' | 'W'));
-            letters.for_each(|(at, _)| self.name(&part[at + 1..], touch));
+            // Also behind a blank.
+            let starts = letters.map(|(at, _)| at + 1).chain(part.starts_with(ANY).then_some(0));
+            for name in starts.map(|at| &part[at..]) {
+                self.name(name, touch);
+                // What another command prints there may be the folder one works in.
+                if let Some((before, behind)) = name.rsplit_once(ANY) {
+                    self.name(&format!("{before}.{behind}"), touch);
+                }
+            }
         }
     }
 

@@ -61,7 +61,8 @@ const FIGURES: &[Figure] = &[
         name: "instructions, 64 connections",
         measure: Measure::Instructions,
         arrival: Arrival::Together,
-        most: 41_000.0,
+        // Some 7,000 of it are the snapshot that the gate makes of what it knows when it ends, once in each run.
+        most: 48_500.0,
         goal: 26_000.0,
     },
     Figure {

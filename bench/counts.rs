@@ -61,7 +61,7 @@ const FIGURES: &[Figure] = &[
         name: "instructions, 64 connections",
         measure: Measure::Instructions,
         arrival: Arrival::Together,
-        // Some 7,000 of it are the snapshot that the gate makes of what it knows when it ends, once in each run.
+        // With the snapshot that the gate makes of what it knows when it ends, once in each run.
         most: 48_500.0,
         goal: 26_000.0,
     },

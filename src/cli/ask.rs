@@ -5,7 +5,7 @@ mod show;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::Behavior;
+use portcullis_core::{Behavior, visible};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded};
 use portcullis_wire::questions::GivenAnswers;
 
@@ -13,7 +13,7 @@ use super::client::Client;
 use super::inside::{InsideAnAgent, refused};
 use super::{log_at, say};
 use crate::failure::Failure;
-use show::{list, whole};
+use show::{answers, list, whole};
 
 /// See and answer permission prompts
 #[derive(clap::Args)]
@@ -118,13 +118,18 @@ impl Ask {
     }
 }
 
-/// What the one who allowed a call has to know of it.
-async fn caveat(gate: &Client, code: &str) -> String {
+/// What the one who allowed a call has to know of it. Answers are shown as they were understood: one that is no label of
+/// the question counts as free words, and a typing error should be seen.
+async fn allowed(gate: &Client, code: &str) -> String {
     let ask: Option<AskView> = gate.get(&format!("/api/v1/asks/{code}")).await.ok();
     let caveat = ask.as_ref().and_then(AskView::caveat);
-    caveat
+    let caveat = caveat
         .map(|caveat| format!(" But {caveat}: `portcullis ask show {code}` says what becomes of it."))
-        .unwrap_or_default()
+        .unwrap_or_default();
+    match ask.as_ref().and_then(answers) {
+        Some(answers) => visible(&format!("Answered {code}.{caveat}\n{answers}\n")),
+        None => format!("Allowed {code}.{caveat}\n"),
+    }
 }
 
 async fn answer(gate: &Client, ask: &str, verdict: NewVerdict) -> anyhow::Result<()> {
@@ -132,7 +137,7 @@ async fn answer(gate: &Client, ask: &str, verdict: NewVerdict) -> anyhow::Result
     let recorded: Recorded = gate.post(&path, &verdict).await?;
     let code = recorded.code;
     say(&match (recorded.missing, verdict.behavior == Behavior::Deny.name()) {
-        (0, false) => format!("Allowed {code}.{}\n", caveat(gate, &code).await),
+        (0, false) => allowed(gate, &code).await,
         (0, true) => format!("Denied {code}.\n"),
         (1, _) => format!("Your allow of {code} is recorded. One more person must allow it.\n"),
         (missing, _) => format!("Your allow of {code} is recorded. {missing} more people must allow it.\n"),

@@ -202,10 +202,14 @@ impl Check {
             let trusted = rules.decide_if_trusted(*mode, &around, tools::call(&self.tool, &input));
             // A project's rules let nothing pass after text from outside, trusted or not.
             let trusted = trusted.filter(|_| self.outside.is_none());
-            let left = if ruling.is_left_to_client(*mode) { LEFT_TO_CLIENT } else { "" };
+            let left = match (ruling.decision, mode) {
+                _ if ruling.is_left_to_client(*mode) => LEFT_TO_CLIENT,
+                (Decision::Allow, Mode::DontAsk) => DENIED_BY_CLIENT,
+                _ => "",
+            };
             say(&if self.json {
                 let mut shown = self.in_json(*mode, &ruling);
-                if !left.is_empty() {
+                if left == LEFT_TO_CLIENT {
                     shown["left_to_client"] = json!(true);
                 }
                 shown["if_trusted"] = trusted.as_ref().map_or(Value::Null, in_json);
@@ -305,6 +309,9 @@ fn is_needed(field: &str) -> bool {
 
 /// In mode auto.
 const LEFT_TO_CLIENT: &str = "no rule asks: in auto mode Claude Code's own check decides, and perhaps asks nobody\n";
+
+/// In mode dontAsk: the client never gets to ask, which is when an allow rule of ours answers.
+const DENIED_BY_CLIENT: &str = "in dontAsk mode Claude Code itself denies what it would ask for: only a rule in its own settings lets such a call run\n";
 
 /// A call that passes here may still be asked for or denied there, and the other way round.
 const NOT_LOOKED_AT: &str = "not looked at: the permission rules in Claude Code's own settings\n";

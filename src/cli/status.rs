@@ -92,7 +92,7 @@ fn in_words(status: &GateStatus, sessions: &[SessionView], broken: &[String]) ->
         ("token", status.token_file.clone().unwrap_or_else(|| "from PORTCULLIS_TOKEN".to_owned())),
         ("prompts", format!("{} open", status.open_asks)),
         ("events", format!("{} waiting", status.waiting_events)),
-        ("listeners", status.watchers.to_string()),
+        ("listeners", format!("{} (pages, `up` in its terminal, `watch`, `/events`)", status.watchers)),
     ];
     if let Some(problem) = &status.listen_problem {
         rows.insert(2, ("", problem.clone()));

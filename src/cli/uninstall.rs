@@ -12,7 +12,7 @@ use super::client::Client;
 use super::install::{At, Shown};
 use super::setup::change;
 use super::setup::consent;
-use super::setup::target::SettingsScope;
+use super::setup::target::{SettingsScope, Target};
 use super::setup::uninstall::UninstallPlan;
 use super::{log_at, paths, say};
 
@@ -50,10 +50,10 @@ impl Uninstall {
             return Ok(ExitCode::SUCCESS);
         }
         if plan.is_done() {
-            say(&format!(
-                "Nothing of {name:?} is in {}: nothing to change. --scope user, local or project names other files.\n",
-                plan.files().join(", ")
-            ));
+            say(&format!("Nothing of {name:?} is in {}: nothing to change.\n", plan.files().join(", ")));
+            for scope in self.at.other_scopes_with_it()? {
+                say(&format!("It is installed with --scope {0}: `portcullis uninstall --scope {0}`\n", scope.name()));
+            }
             return Ok(ExitCode::SUCCESS);
         }
         say(&change::summary(plan.changes()));
@@ -72,6 +72,20 @@ impl Uninstall {
             say(&format!("The program itself stays in {}.\n", copy.display()));
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+impl At {
+    /// The other scopes in whose files something of this server is.
+    fn other_scopes_with_it(&self) -> anyhow::Result<Vec<SettingsScope>> {
+        let (folder, paths) = (working_folder()?, paths()?);
+        let others = SettingsScope::NAMES.into_iter().filter_map(SettingsScope::named);
+        let has_it = |scope: &SettingsScope| {
+            let target = Target::new(*scope, self.name.clone(), folder.clone());
+            // A file that cannot be read is not this command's to report: it is no file of the scope that was named.
+            target.is_ok_and(|target| UninstallPlan::make(&target, false, &paths).is_ok_and(|plan| !plan.is_done()))
+        };
+        Ok(others.filter(|scope| *scope != self.scope()).filter(has_it).collect())
     }
 }
 

@@ -14,7 +14,7 @@ const OTHER_SECONDS: u64 = 10;
 const WAKE_SECONDS: u64 = 60;
 
 /// Shown at the terminal while a call is held: nothing else there says why it waits. Esc ends it.
-const HELD_MESSAGE: &str = "portcullis: a person is asked, answer with `portcullis ask list`";
+const HELD_MESSAGE: &str = "portcullis: a person is asked, `portcullis watch` shows and answers it";
 
 /// The program on the PATH of whoever works there, or where `install` copies it to.
 const SHARED_LINE: &str =

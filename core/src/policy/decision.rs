@@ -37,7 +37,7 @@ impl Mode {
             Self::Default => "Claude Code asks before it edits, runs or sends something",
             Self::AcceptEdits => "Claude Code edits files in the working folders unasked, and asks for the rest",
             Self::Plan => "Claude Code only reads until its plan is allowed",
-            Self::DontAsk => "Claude Code denies what it would ask for; what your rules allow runs",
+            Self::DontAsk => "Claude Code denies what it would ask for; only what its own settings allow runs",
             Self::Auto => "Claude Code decides most calls itself; `portcullis rules add ask Bash` asks anyway",
             Self::BypassPermissions => "Claude Code asks for nothing; `portcullis rules add ask Bash` asks anyway",
         }

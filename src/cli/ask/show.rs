@@ -177,13 +177,8 @@ fn answered(ask: &AskView, verdict: &VerdictView) -> Vec<(&'static str, String)>
     }
     rows.push(("mode", verdict.mode.clone().unwrap_or_default()));
     if let Some(input) = &verdict.input {
-        match input["answers"].as_object().filter(|_| ask.kind == "question") {
-            Some(answers) => {
-                let answer = |(question, answer): (&String, &serde_json::Value)| {
-                    format!("{question} {}", answer.as_str().map_or_else(|| answer.to_string(), str::to_owned))
-                };
-                rows.push(("answers", answers.iter().map(answer).collect::<Vec<_>>().join("\n")));
-            }
+        match answers(ask) {
+            Some(answers) => rows.push(("answers", answers)),
             None => rows.push(("changed to", format!("{input:#}"))),
         }
     }
@@ -193,6 +188,15 @@ fn answered(ask: &AskView, verdict: &VerdictView) -> Vec<(&'static str, String)>
         rows.push(("confirmed", format!("{at}{outcome}")));
     }
     rows
+}
+
+/// What the agent's questions were answered with, a line each.
+pub(super) fn answers(ask: &AskView) -> Option<String> {
+    let input = ask.verdict.as_ref()?.input.as_ref().filter(|_| ask.kind == "question")?;
+    let answer = |(question, answer): (&String, &serde_json::Value)| {
+        format!("{question} {}", answer.as_str().map_or_else(|| answer.to_string(), str::to_owned))
+    };
+    Some(input["answers"].as_object()?.iter().map(answer).collect::<Vec<_>>().join("\n"))
 }
 
 fn state(ask: &AskView) -> String {

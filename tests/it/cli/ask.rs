@@ -302,7 +302,8 @@ fn answers_name_a_question_that_was_asked_or_are_refused_with_the_questions() {
         let (id, code) = asked(json!([question("Which store?")]));
         let shown = home.run(&["ask", "show", &code]).ok().stdout;
         assert!(shown.contains(&format!("portcullis ask allow {code} --answer 1")), "{shown}");
-        home.run(&["ask", "allow", &code, "--answer", typed]).ok();
+        let said = home.run(&["ask", "allow", &code, "--answer", typed]).ok().stdout;
+        assert!(said.starts_with(&format!("Answered {code}.")) && said.ends_with("\nWhich store? SQLite\n"), "{said}");
         assert_eq!(answers(&id), json!({"Which store?": "SQLite"}), "{typed}");
     }
     let (id, code) = asked(json!([question("Which store?"), question("Which copy?")]));

@@ -284,6 +284,10 @@ fn hooks_are_installed_for_one_user_and_removed_byte_for_byte() {
         let again = home.run(&["install", "--hooks", "--yes", "--scope", scope]).ok();
         assert!(again.stdout.contains("nothing to change"), "{}", again.stdout);
 
+        let other = if scope == "user" { "local" } else { "user" };
+        let elsewhere = home.run(&["uninstall", "--yes", "--scope", other]).ok().stdout;
+        assert!(elsewhere.contains(&format!("It is installed with --scope {scope}")), "{elsewhere}");
+
         home.run(&["uninstall", "--yes", "--scope", scope]).ok();
         assert_eq!(fs::read_to_string(&settings).unwrap(), OWN, "{scope}");
         assert!(!server_file(&home).exists(), "{scope}");

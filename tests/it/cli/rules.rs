@@ -150,6 +150,12 @@ fn a_check_says_what_it_does_not_look_at() {
     assert!(words.ends_with("not looked at: the permission rules in Claude Code's own settings\n"), "{words}");
     let json = home.run(&["rules", "check", "--json", "Bash", "npm test"]).ok().json();
     assert_eq!(json["not_looked_at"], json!(["claude_settings"]));
+    let allowed = ["rules", "check", "--mode", "dontAsk", "--allow", "Bash(npm test)", "Bash", "npm test"];
+    let words = home.run(&allowed).ok().stdout;
+    assert!(
+        words.starts_with("allow: ") && words.contains("only a rule in its own settings lets such a call run"),
+        "{words}"
+    );
     home.run(&["rules", "add", "ask", "Bash(npm publish *)"]).ok();
     assert!(home.run(&["rules", "test"]).ok().stdout.ends_with(": 1 rule, 0 examples, all hold\n"));
 }

@@ -21,7 +21,7 @@ fn a_call_for_which_the_client_swallows_an_ask_is_held_and_the_terminal_says_so(
     claude.say("go");
     let ask = gate.open_ask();
     assert_eq!((&ask["held"], &ask["quorum"]), (&json!(true), &json!(2)), "{ask:#}");
-    claude.until("a person is asked, answer with `portcullis ask list`");
+    claude.until("a person is asked, `portcullis watch` shows and answers it");
     gate.answer(&ask, &json!({"behavior": "allow"}));
     let rae = home.token_for("rae", "reviewer");
     let code = ask["code"].as_str().unwrap();

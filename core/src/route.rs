@@ -51,8 +51,8 @@ pub fn route(
         Address::Label(label) => {
             // As in `State::is_meant`, for all sessions at once: of those that wanted the label none is meant while one
             // has it.
-            let named = state.sessions().filter(|session| session.label == *label).filter(in_scope);
-            let wanting = state.sessions().filter(|session| session.about.label == *label).filter(in_scope);
+            let wanting = state.sessions_labelled(label).filter(in_scope);
+            let named = state.sessions_labelled(label).filter(|session| session.label == *label).filter(in_scope);
             let mut named = named.peekable();
             let found = if named.peek().is_some() { one_of(named) } else { one_of(wanting) };
             match found? {

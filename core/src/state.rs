@@ -23,6 +23,7 @@ mod limits;
 mod outside;
 mod people;
 mod projects;
+mod sessions;
 mod snapshot;
 
 pub use limits::Limits;
@@ -87,6 +88,7 @@ struct KeptReply {
 pub use connectors::Connected;
 use labels::LabelMemory;
 pub use projects::DefaultMode;
+use sessions::Sessions;
 
 /// The state of the gate. Only [`State::apply`] changes it; it is rebuilt from the journal at start.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -98,7 +100,7 @@ pub struct State {
     revision: u64,
     /// When the last record was written. Time never runs backwards past it.
     last: Moment,
-    sessions: BTreeMap<SessionId, Session>,
+    sessions: Sessions,
     /// Ended sessions still remembered, oldest first.
     ended: VecDeque<SessionId>,
     labels: LabelMemory,
@@ -199,8 +201,13 @@ impl State {
         self.sessions.values()
     }
 
+    /// Sessions that have not ended, and have the label or wanted it.
+    pub(crate) fn sessions_labelled(&self, label: &Label) -> impl Iterator<Item = &Session> {
+        self.sessions.labelled(label)
+    }
+
     pub fn session(&self, id: SessionId) -> Option<&Session> {
-        self.sessions.get(&id)
+        self.sessions.get(id)
     }
 
     /// The living session that goes on from an ended one.
@@ -453,7 +460,7 @@ impl State {
                 true
             }
             Subject::Event(id) => self.events.contains_key(id),
-            Subject::Session(id) => self.sessions.contains_key(id),
+            Subject::Session(id) => self.session(*id).is_some(),
             Subject::Ask(id) => self.asks.contains_key(id),
         }
     }

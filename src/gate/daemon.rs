@@ -29,8 +29,8 @@ use crate::hub::{self, Hub, HubLimits, Streams, link};
 use crate::push::{PushKey, PushService};
 use crate::store::{self, Retention, StoreConfig};
 
-/// A gate that was killed replays at most so many records when it starts: a third of a second.
-const SNAPSHOT_AFTER: u64 = 100_000;
+/// A gate that was killed replays at most twice as many records when it starts.
+const SNAPSHOT_AFTER: u64 = 50_000;
 
 /// How a gate is started.
 #[derive(Clone)]

@@ -78,6 +78,7 @@ pub(crate) async fn start(
         followed,
         coalesce: limits.coalesce,
         held_until: None,
+        due: None,
         broken: None,
         is_refusing: false,
         version: version.to_owned(),
@@ -118,6 +119,9 @@ struct HubLoop {
     is_refusing: bool,
     /// When something that an outlet holds back comes due.
     held_until: Option<Moment>,
+    /// The state's next deadline, or an earlier moment. None after what may have changed it in another way than events
+    /// that come and go do: then all sessions, queues and prompts are looked at.
+    due: Option<Option<Moment>>,
     /// Of this program.
     version: String,
     /// After so many records a snapshot is made, however busy the loop is.
@@ -169,6 +173,9 @@ impl HubLoop {
                 self.handle(command).await;
             }
             self.write().await;
+            if self.is_snapshot_overdue() {
+                self.settle().await;
+            }
             // An event goes to no session by a record that is not safe yet; once it is, `finish` hands it out.
             if self.written.is_empty() {
                 self.pump();
@@ -201,9 +208,10 @@ impl HubLoop {
         self.held_until = self.held_until.into_iter().chain(due).min();
     }
 
-    fn until_deadline(&self) -> Duration {
+    fn until_deadline(&mut self) -> Duration {
         let longest = Duration::from_secs(60);
-        let due = self.state.next_deadline().into_iter().chain(self.held_until).min();
+        let deadline = *self.due.get_or_insert_with(|| self.state.next_deadline());
+        let due = deadline.into_iter().chain(self.held_until).min();
         let due = due.map(|due| Duration::from_millis(due.since(now())));
         due.map_or(longest, |due| due.min(longest))
     }

@@ -425,3 +425,36 @@ async fn events_are_written_while_the_disk_works_and_nothing_is_done_about_them_
         assert_eq!(refused.await.unwrap(), Err(Trouble::Journal("the disk is gone".to_owned())));
     }
 }
+
+#[tokio::test]
+async fn a_load_that_never_pauses_is_paused_for_a_snapshot() {
+    let (store, syncs) = Store::memory_syncing();
+    let starting = tokio::spawn(hub_on(store));
+    next_sync(&syncs).await.send(Ok(())).unwrap();
+    let (hub, ..) = starting.await.unwrap();
+    let (mut saying, mut pauses) = (vec![], vec![]);
+    // A batch is safe only when the next one is written.
+    let mut on_its_way: Option<oneshot::Sender<Result<(), String>>> = None;
+    for number in 1..=100 {
+        let hub = hub.clone();
+        saying.push(tokio::spawn(async move { hub.submit(said("more")).await }));
+        rest().await;
+        let next = syncs.try_recv();
+        if let Some(before) = on_its_way.take() {
+            before.send(Ok(())).unwrap();
+        }
+        on_its_way = Some(match next {
+            Ok(next) => next,
+            Err(_) => {
+                pauses.push(number);
+                next_sync(&syncs).await
+            }
+        });
+    }
+    on_its_way.unwrap().send(Ok(())).unwrap();
+    for said in saying {
+        assert!(matches!(said.await.unwrap(), Ok(Answer::Accepted { .. })));
+    }
+    // After twice the number of records after which one is made at the latest, and then again.
+    assert_eq!(pauses, [40, 80]);
+}

@@ -394,6 +394,19 @@ proptest! {
     }
 
     #[test]
+    fn a_label_finds_the_sessions_that_have_it_or_wanted_it(story in any_story()) {
+        play(&story, |state, _, _, _| {
+            let living: Vec<&Session> = state.sessions().collect();
+            for label in state.all_sessions().flat_map(|session| [&session.label, &session.about.label]) {
+                let is_its = |session: &&&Session| session.label == *label || session.about.label == *label;
+                let expected: Vec<SessionId> = living.iter().filter(is_its).map(|session| session.id).collect();
+                let found: Vec<SessionId> = state.sessions_labelled(label).map(|session| session.id).collect();
+                assert_eq!(found, expected, "{label}");
+            }
+        });
+    }
+
+    #[test]
     fn the_queues_weigh_what_they_hold(story in any_story()) {
         let (state, _) = play(&story, |_, _, _, _| {});
         for queue in state.all_sessions().map(|session| Some(session.id)).chain([None]) {

@@ -20,7 +20,7 @@ impl State {
             Record::Received { to, .. } => *to,
             _ => self.session_of(&record.subject()),
         };
-        if let Some(session) = session.and_then(|session| self.sessions.get_mut(&session)) {
+        if let Some(session) = session.and_then(|session| self.sessions.get_mut(session)) {
             session.active = session.active.max(at);
         }
     }

@@ -94,10 +94,10 @@ impl State {
             | Record::IdentityUnlinked { .. }
             | Record::PairingMissed { .. } => self.apply_people(at, record),
             Record::Described { session, about, label } => {
-                if let Some(known) = self.sessions.get_mut(session) {
+                self.sessions.change(*session, |known| {
                     known.about = about.clone();
                     known.label = label.as_ref().unwrap_or(&known.label).clone();
-                }
+                });
                 self.note_conversation(*session);
             }
             Record::OutsideRead { session, sender } => self.outside_read(*session, sender, at),
@@ -299,23 +299,16 @@ impl State {
     }
 
     fn attached(&mut self, id: SessionId, (about, label): (&SessionAbout, &Label), wrote: &[EventId], at: Moment) {
-        let before = about.continues.and_then(|before| self.sessions.get(&before));
+        let before = about.continues.and_then(|before| self.sessions.get(before));
         let stopped = before.and_then(|before| before.stopped.clone());
         let orders = before.and_then(Session::kept_order).into_iter().cloned().collect();
         let (about, label) = (about.clone(), label.clone());
-        let known = self.sessions.entry(id).or_insert_with(|| Session {
-            id,
-            label: label.clone(),
-            about: about.clone(),
-            presence: Presence::Attached,
-            since: at,
-            active: at,
-            stopped,
-            orders,
-            outside: None,
-        });
-        (known.about, known.label) = (about, label);
-        known.presence = Presence::Attached;
+        let presence = Presence::Attached;
+        let attached = match self.sessions.remove(id) {
+            Some(known) => Session { about, label, presence, ..known },
+            None => Session { id, label, about, presence, since: at, active: at, stopped, orders, outside: None },
+        };
+        self.sessions.insert(attached);
         self.ended.retain(|ended| *ended != id);
         self.note_conversation(id);
         self.wrote(id, wrote, None, at);
@@ -352,15 +345,13 @@ impl State {
     }
 
     fn set_presence(&mut self, id: SessionId, presence: Presence) {
-        if let Some(session) = self.sessions.get_mut(&id) {
-            session.presence = presence;
-        }
+        self.sessions.change(id, |session| session.presence = presence);
     }
 
     fn forget_sessions(&mut self) {
         while self.ended.len() > self.memory.ended_sessions {
             if let Some(oldest) = self.ended.pop_front() {
-                self.sessions.remove(&oldest);
+                self.sessions.remove(oldest);
             }
         }
     }
@@ -387,7 +378,7 @@ impl State {
     }
 
     fn ordered(&mut self, to: SessionId, id: Option<OrderId>, order: &Order, by: &str, at: Moment) {
-        let Some(session) = self.sessions.get_mut(&to) else { return };
+        let Some(session) = self.sessions.get_mut(to) else { return };
         if let Some(id) = id {
             let order = match order {
                 Order::Prompt { by, .. } => Order::Prompt { text: Text::Away, by: by.clone() },
@@ -406,7 +397,7 @@ impl State {
     }
 
     fn settle_order(&mut self, session: SessionId, order: OrderId, outcome: OrderOutcome) {
-        let Some(session) = self.sessions.get_mut(&session) else { return };
+        let Some(session) = self.sessions.get_mut(session) else { return };
         if let Some(tracked) = session.orders.iter_mut().find(|tracked| tracked.id == order) {
             tracked.outcome.get_or_insert(outcome);
         }

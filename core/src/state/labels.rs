@@ -49,7 +49,7 @@ impl State {
 
     /// Whether a session that has not ended has the label, other than these.
     fn is_lived_by(&self, label: &Label, but: &[SessionId]) -> bool {
-        self.sessions().any(|other| other.label == *label && !but.contains(&other.id))
+        self.sessions_labelled(label).any(|other| other.label == *label && !but.contains(&other.id))
     }
 
     /// Whether a token is limited to the label: as a number that we give, it would look like the session of that token.
@@ -66,8 +66,9 @@ impl State {
         (wanted, scope): (&Label, &TokenScope),
         gone: Option<SessionId>,
     ) -> bool {
-        let mut others = self.sessions().filter(|other| Some(other.id) != gone && scope.covers(&other.about.label));
-        let is_meant = label == wanted || about.label == *wanted && !others.any(|other| other.label == *wanted);
+        let others = self.sessions_labelled(wanted).filter(|other| other.label == *wanted);
+        let mut others = others.filter(|other| Some(other.id) != gone && scope.covers(&other.about.label));
+        let is_meant = label == wanted || about.label == *wanted && others.next().is_none();
         is_meant && scope.covers(&about.label)
     }
 

@@ -37,7 +37,7 @@ impl State {
     }
 
     pub(super) fn outside_read(&mut self, session: SessionId, sender: &str, at: Moment) {
-        let Some(known) = self.sessions.get_mut(&session) else { return };
+        let Some(known) = self.sessions.get_mut(session) else { return };
         let key = key(session, &known.about);
         let since = self.outside.get(&key).map_or(at, |guarded| guarded.outside.since);
         let outside = OutsideText { sender: sender.to_owned(), since };
@@ -51,14 +51,14 @@ impl State {
     }
 
     pub(super) fn outside_ended(&mut self, session: SessionId) {
-        let Some(known) = self.sessions.get_mut(&session) else { return };
+        let Some(known) = self.sessions.get_mut(session) else { return };
         known.outside = None;
         self.outside.remove(&key(session, &known.about));
     }
 
     /// The session may speak of another conversation from now on.
     pub(super) fn note_conversation(&mut self, session: SessionId) {
-        let Some(known) = self.sessions.get_mut(&session) else { return };
+        let Some(known) = self.sessions.get_mut(session) else { return };
         known.outside = self.outside.get(&key(session, &known.about)).map(|guarded| guarded.outside.clone());
     }
 }

@@ -20,7 +20,7 @@ pub type SubjectEnds = Vec<(Subject, u64)>;
 
 /// Of the very sources that make a state what it is: what another program wrote means something else.
 const STAMP: u64 = {
-    const SOURCES: [&[u8]; 21] = [
+    const SOURCES: [&[u8]; 22] = [
         include_bytes!("../ask.rs"),
         include_bytes!("../connector.rs"),
         include_bytes!("../event.rs"),
@@ -39,6 +39,7 @@ const STAMP: u64 = {
         include_bytes!("outside.rs"),
         include_bytes!("people.rs"),
         include_bytes!("projects.rs"),
+        include_bytes!("sessions.rs"),
         include_bytes!("snapshot.rs"),
         include_bytes!("snapshot/codec.rs"),
         include_bytes!("snapshot/forms.rs"),

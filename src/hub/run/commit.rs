@@ -28,7 +28,8 @@ impl HubLoop {
         }
         while let Some(mut pending) = next.take().or_else(|| follow.pop_front()) {
             // First, as it may show that the state holds what the disk did not keep.
-            if !self.written.is_empty() && !pending.may_run_ahead() {
+            let may_run_ahead = pending.may_run_ahead();
+            if !self.written.is_empty() && !may_run_ahead {
                 Box::pin(self.settle()).await;
             }
             if self.broken.is_some() {
@@ -43,6 +44,9 @@ impl HubLoop {
                 continue;
             };
             let at = self.state.no_earlier(now());
+            // An event waits no longer than its time; that one was written puts off a deadline at most.
+            let expiry = at.plus(self.state.limits().event_expiry);
+            self.due = self.due.filter(|_| may_run_ahead).map(|due| Some(due.map_or(expiry, |due| due.min(expiry))));
             let (records, mut effects) = decide(&self.state, at, *input);
             if let Some(record) = records.first() {
                 let subject = record.subject();
@@ -136,7 +140,7 @@ impl HubLoop {
     }
 
     /// Waits until all that is written is safe and done.
-    async fn settle(&mut self) {
+    pub(super) async fn settle(&mut self) {
         while !self.written.is_empty() {
             let safe = reached(&mut self.written).await;
             self.finish(safe).await;

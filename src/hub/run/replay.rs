@@ -30,6 +30,7 @@ impl HubLoop {
     pub(super) fn reload(&mut self) -> anyhow::Result<()> {
         let read = read_state(self.store.records(), self.state.limits(), &self.version)?;
         (self.state, self.heads, self.snapshot_at) = (read.state, read.heads, read.snapshot.0);
+        self.due = None;
         self.safe = self.safe.min(self.state.arrivals());
         self.tell_roster.send_replace(Arc::new(Roster::of(&self.state)));
         Ok(())

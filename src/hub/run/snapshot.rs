@@ -9,6 +9,13 @@ use super::replay::{ReadState, read_record};
 use crate::store::{Records, Seq, Snapshot};
 
 impl HubLoop {
+    /// Under a load that never pauses something is always on its way to the disk. Then it is waited for, once in a while:
+    /// else there would be no snapshot for as long as the load lasts.
+    pub(super) fn is_snapshot_overdue(&self) -> bool {
+        let since = self.state.revision().saturating_sub(self.snapshot_at);
+        since >= self.snapshot_after.saturating_mul(2).max(1) && !self.written.is_empty()
+    }
+
     /// Keeps a snapshot if so many records came since the last one. Saving takes a few milliseconds, for what a state
     /// remembers is bounded; it is written elsewhere. Nothing may be on its way: what is in the state is in the journal.
     pub(super) fn keep_snapshot(&mut self, worthwhile: u64) {

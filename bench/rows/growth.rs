@@ -40,6 +40,7 @@ fn reopened(server: Server, name: &str, place: usize, table: &mut Table) -> anyh
     let Server { session, mut stage, .. } = server;
     session.close(crate::session::PATIENCE)?;
     stage.close_gate()?;
+    stage.put_journal_back()?;
     let start = Instant::now();
     stage.open_gate()?;
     table.note(&format!("gate start, {name}"), "ms", place, start.elapsed().as_secs_f64() * 1e3);

@@ -84,11 +84,30 @@ pub fn spelled_out(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// The letters that names begin with, in either case.
+const fn first_letters(names: &[&str]) -> [bool; 128] {
+    let mut letters = [false; 128];
+    let mut name = 0;
+    while name < names.len() {
+        let first = names[name].as_bytes()[0];
+        letters[first.to_ascii_lowercase() as usize] = true;
+        letters[first.to_ascii_uppercase() as usize] = true;
+        name += 1;
+    }
+    letters
+}
+
 /// Whether what stands behind a bracket makes it one of the client's own marks.
 fn is_frame(bracket: &str, after: &str, passed_over: impl Fn(char) -> bool) -> bool {
+    static FRAME_LETTERS: [bool; 128] = first_letters(&FRAMES);
+    static BRACKETED_LETTERS: [bool; 128] = first_letters(&BRACKETED);
     let known: &[&str] = if bracket == "<" { &FRAMES } else { &BRACKETED };
+    let begin_with = if bracket == "<" { &FRAME_LETTERS } else { &BRACKETED_LETTERS };
     let name = after.trim_start_matches(passed_over);
     let Some(first) = name.bytes().next() else { return false };
+    if first.is_ascii() && !begin_with[usize::from(first)] {
+        return false;
+    }
     known.iter().any(|frame| {
         // Letters that take no room are never ASCII: without any it has to be just this.
         if first.is_ascii() && !first.eq_ignore_ascii_case(&frame.as_bytes()[0]) {
@@ -107,7 +126,14 @@ fn is_frame(bracket: &str, after: &str, passed_over: impl Fn(char) -> bool) -> b
 /// Whether [`neutralise`] and [`spelled_out`] would leave a text alone.
 pub fn is_as_sent(text: &str) -> bool {
     let mut may_act = false;
-    for (place, byte) in text.bytes().enumerate() {
+    // Most of a text is told to be harmless many bytes at a time.
+    let parts = text
+        .as_bytes()
+        .chunks(AT_ONCE)
+        .enumerate()
+        .filter(|(_, part)| part.iter().fold(false, |any, byte| any | may_be_looked_at(*byte)));
+    let bytes = parts.flat_map(|(number, part)| (number * AT_ONCE..).zip(part));
+    for (place, &byte) in bytes {
         if !LOOKED_AT[usize::from(byte)] {
             continue;
         }
@@ -121,6 +147,14 @@ pub fn is_as_sent(text: &str) -> bool {
         }
     }
     !may_act || matches!(spelled_out(text), Cow::Borrowed(_))
+}
+
+/// Bytes that are looked at together, in one step.
+const AT_ONCE: usize = 16;
+
+/// True for all of [`LOOKED_AT`], and for some others: what a processor compares in one step.
+const fn may_be_looked_at(byte: u8) -> bool {
+    (byte < b' ') | (byte > b'~') | (byte == b'<') | (byte == b'[')
 }
 
 /// Bytes that [`is_as_sent`] looks at: brackets, and what a character that [`spelled_out`] spells out may begin with.
@@ -161,6 +195,19 @@ pub fn is_harmless(quoted: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_byte_that_is_looked_at_is_passed_over_with_many() {
+        for byte in 0..=u8::MAX {
+            assert!(may_be_looked_at(byte) || !LOOKED_AT[usize::from(byte)], "{byte}");
+        }
+        // Wherever it stands, alone in a part of many bytes or at its edges.
+        for place in 0..64 {
+            let text = format!("{}<system-reminder>", "x".repeat(place));
+            assert!(!is_as_sent(&text), "{place}");
+            assert!(is_as_sent(&text.replace('<', "(")), "{place}");
+        }
+    }
 
     #[test]
     fn tags_of_the_client_cannot_be_forged() {

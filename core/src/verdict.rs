@@ -156,10 +156,27 @@ fn parse_verdict(text: &str) -> Option<(Behavior, Code)> {
 
 /// Whether chat starts as a verdict would, so that its sender should be told that it was not taken as one.
 pub(crate) fn opens_like_a_verdict(text: &str) -> bool {
-    let first = text
-        .split(|letter: char| letter.is_whitespace() || letter.is_ascii_punctuation())
-        .find(|word| !word.is_empty());
-    first.is_some_and(|word| verdict_word(word).is_some())
+    behind_verdict_word(text).is_some()
+}
+
+/// What stands behind the verdict's word that a text opens with, if it does. No text is searched further than such a word
+/// is long, for it may be a megabyte without a space.
+fn behind_verdict_word(text: &str) -> Option<&str> {
+    let text = text.trim_start_matches(parts_words);
+    if !text.starts_with(['y', 'Y', 'n', 'N']) {
+        return None;
+    }
+    let mut first = text.char_indices().take(LONGEST_VERDICT_WORD + 1);
+    let end = first.find(|(_, letter)| parts_words(*letter)).map_or(text.len(), |(place, _)| place);
+    let (word, rest) = text.split_at(end);
+    verdict_word(word).map(|_| rest)
+}
+
+/// Letters of `yes`.
+const LONGEST_VERDICT_WORD: usize = 3;
+
+fn parts_words(letter: char) -> bool {
+    letter.is_whitespace() || letter.is_ascii_punctuation()
 }
 
 /// The words of chat that can be codes.
@@ -169,12 +186,10 @@ pub(crate) fn codes_in(text: &str) -> impl Iterator<Item = Code> {
 
 /// Whether chat is a verdict's word and one more that may be meant as a code, such as `yes abcd3`.
 pub(crate) fn names_a_code(text: &str) -> bool {
-    let mut words = text
-        .split(|letter: char| letter.is_whitespace() || letter.is_ascii_punctuation())
-        .filter(|word| !word.is_empty());
-    let opens = words.next().is_some_and(|word| verdict_word(word).is_some());
+    let Some(rest) = behind_verdict_word(text) else { return false };
+    let mut words = rest.split(parts_words).filter(|word| !word.is_empty());
     let is_like_a_code = |word: &str| (4..=6).contains(&word.len()) && word.chars().all(|c| c.is_ascii_alphanumeric());
-    opens && words.next().is_some_and(is_like_a_code) && words.next().is_none()
+    words.next().is_some_and(is_like_a_code) && words.next().is_none()
 }
 
 #[cfg(test)]
@@ -242,6 +257,19 @@ mod tests {
     }
 
     proptest::proptest! {
+        /// What [`behind_verdict_word`] finds without a look at the whole text.
+        #[test]
+        fn the_first_word_of_any_text_is_its_opening(
+            text in "([ \t\n\u{a0}.,!]|yes|No|Y|n|ye|yess|abcde|abcd3|[a-z]{5}|\u{0}|ä|ſ){0,7}",
+        ) {
+            let mut words = text.split(parts_words).filter(|word| !word.is_empty());
+            let opens = words.next().is_some_and(|word| verdict_word(word).is_some());
+            proptest::prop_assert_eq!(opens_like_a_verdict(&text), opens);
+            let is_code = |word: &&str| (4..=6).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_alphanumeric());
+            let (second, third) = (words.next(), words.next());
+            proptest::prop_assert_eq!(names_a_code(&text), opens && second.as_ref().is_some_and(is_code) && third.is_none());
+        }
+
         #[test]
         fn any_text_is_a_verdict_or_chat_but_never_a_panic(text: String) {
             if parse_verdict(&text).is_some() {

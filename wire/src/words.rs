@@ -45,12 +45,11 @@ impl Words<'_> {
 /// Puts a text in JSON's quotes behind what is in the buffer, with the bytes that serde_json writes. What needs no escape is
 /// copied.
 pub(crate) fn put_quoted(bytes: &mut Vec<u8>, text: &str) -> serde_json::Result<()> {
-    let needs_escape = |byte: u8| (byte < b' ') | (byte == b'"') | (byte == b'\\');
-    // Of what is long every byte is looked at, so that many are at once.
-    let is_escaped = match text.len() {
-        ..64 => text.bytes().any(needs_escape),
-        _ => text.bytes().fold(false, |needs, byte| needs | needs_escape(byte)),
-    };
+    let mut is_escaped = false;
+    // Every byte is looked at, so that of what is long many are at once.
+    for byte in text.bytes() {
+        is_escaped |= (byte < b' ') | (byte == b'"') | (byte == b'\\');
+    }
     if is_escaped {
         return serde_json::to_writer(bytes, text);
     }

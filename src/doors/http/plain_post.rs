@@ -7,8 +7,11 @@
 
 mod known_head;
 
+use std::cell::RefCell;
+use std::future::poll_fn;
 use std::net::SocketAddr;
 use std::pin::pin;
+use std::task::Poll;
 
 use axum::response::Response;
 use bytes::{Buf as _, BytesMut};
@@ -83,8 +86,14 @@ where
             known = next;
         }
         buffer.advance(size);
-        // Small as it is, a client that does not read it is not waited for any longer than elsewhere.
-        if !matches!(timeout(idle_time, stream.write_all(answer.bytes)).await, Ok(Ok(()))) || answer.is_last {
+        let mut writing = pin!(stream.write_all(answer.bytes));
+        let at_once = poll_fn(|context| Poll::Ready(writing.as_mut().poll(context))).await;
+        let written = match at_once {
+            Poll::Ready(written) => written.is_ok(),
+            // Small as it is, a client that does not read it is not waited for any longer than elsewhere.
+            Poll::Pending => matches!(timeout(idle_time, writing).await, Ok(Ok(()))),
+        };
+        if !written || answer.is_last {
             return None;
         }
     }
@@ -183,8 +192,11 @@ fn number(text: &str) -> Option<usize> {
 #[derive(Default)]
 struct AnswerWriter {
     bytes: Vec<u8>,
-    /// The second since 1970, and the time of day that is said in it.
-    date: (i64, String),
+}
+
+thread_local! {
+    /// The second since 1970, and the line that is said in it, for all connections: each would write it anew.
+    static DATE: RefCell<(i64, String)> = const { RefCell::new((0, String::new())) };
 }
 
 /// An answer, to be written as it is.
@@ -205,10 +217,11 @@ impl AnswerWriter {
 
     /// What nearly every request is answered.
     fn accepted(&mut self, event: EventId, chat: &ChatId) -> AnswerBytes<'_> {
-        self.begin(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain; charset=utf-8\r\n");
-        self.line(b"x-event-id", event.text().as_str().as_bytes());
-        self.line(b"x-chat-id", chat.as_str().as_bytes());
-        self.line(b"content-length", b"2");
+        self.begin(b"HTTP/1.1 200 OK\r\ncontent-type: text/plain; charset=utf-8\r\nx-event-id: ");
+        self.bytes.extend_from_slice(event.text().as_bytes());
+        self.bytes.extend_from_slice(b"\r\nx-chat-id: ");
+        self.bytes.extend_from_slice(chat.as_str().as_bytes());
+        self.bytes.extend_from_slice(b"\r\ncontent-length: 2\r\n");
         self.end(b"ok");
         AnswerBytes { bytes: &self.bytes, is_last: false }
     }
@@ -240,12 +253,14 @@ impl AnswerWriter {
 
     fn end(&mut self, body: &[u8]) {
         let now = chrono::Utc::now();
-        if self.date.0 != now.timestamp() {
-            self.date = (now.timestamp(), now.format("%a, %d %b %Y %H:%M:%S GMT").to_string());
-        }
-        for part in [b"date: ", self.date.1.as_bytes(), b"\r\n\r\n", body] {
-            self.bytes.extend_from_slice(part);
-        }
+        DATE.with_borrow_mut(|(second, line)| {
+            if *second != now.timestamp() {
+                *second = now.timestamp();
+                *line = now.format("date: %a, %d %b %Y %H:%M:%S GMT\r\n\r\n").to_string();
+            }
+            self.bytes.extend_from_slice(line.as_bytes());
+        });
+        self.bytes.extend_from_slice(body);
     }
 }
 

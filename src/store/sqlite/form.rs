@@ -42,25 +42,25 @@ pub(super) fn begin(row: &mut Vec<u8>, writer: &[u8]) {
 /// verification, and is larger than anything that is let in.
 pub(super) fn put(row: &mut Vec<u8>, record: &NewRecord<'_>) {
     let NewRecord { skeleton, chain, payload } = record;
-    row.extend(skeleton.at.to_le_bytes());
-    row.extend(skeleton.after.to_le_bytes());
-    row.extend(fixed::<32>(chain));
-    row.extend(length(skeleton.subject));
-    row.extend(length(skeleton.body));
+    row.extend_from_slice(&skeleton.at.to_le_bytes());
+    row.extend_from_slice(&skeleton.after.to_le_bytes());
+    row.extend_from_slice(&fixed::<32>(chain));
+    row.extend_from_slice(&length(skeleton.subject));
+    row.extend_from_slice(&length(skeleton.body));
     row.push(match (skeleton.digest, payload) {
         (None, None) => NEVER,
         (_, Some(_)) => KEPT,
         (Some(_), None) => ERASED,
     });
-    row.extend(skeleton.subject);
-    row.extend(skeleton.body);
+    row.extend_from_slice(skeleton.subject);
+    row.extend_from_slice(skeleton.body);
     if skeleton.digest.is_some() || payload.is_some() {
         let (salt, bytes) = payload.unwrap_or_default();
-        row.extend(fixed::<32>(skeleton.digest.unwrap_or_default()));
+        row.extend_from_slice(&fixed::<32>(skeleton.digest.unwrap_or_default()));
         row.push(u8::try_from(salt.len()).unwrap_or(u8::MAX));
-        row.extend(length(bytes));
-        row.extend(salt);
-        row.extend(bytes);
+        row.extend_from_slice(&length(bytes));
+        row.extend_from_slice(salt);
+        row.extend_from_slice(bytes);
     }
 }
 

@@ -1,7 +1,9 @@
 //! The last records of the subjects that were written lately, so that an append need not look them up.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, BuildHasherDefault, Hasher, RandomState};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+
+use foldhash::fast::RandomState;
 
 use crate::store::Seq;
 

@@ -61,7 +61,11 @@ fn says_all(frame: &EventFrame<'_>, text: &str) -> bool {
 
 /// Whether a value stands in quotes as it is, in JSON and in the client's tag.
 fn is_plain(value: &str) -> bool {
-    value.bytes().all(|byte| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'<' | b'>' | b'\\'))
+    let mut is_plain = true;
+    for byte in value.bytes() {
+        is_plain &= matches!(byte, b' '..=b'~') & !matches!(byte, b'"' | b'<' | b'>' | b'\\');
+    }
+    is_plain
 }
 
 /// The same bytes as [`crate::channel::event_line`] writes.

@@ -1,4 +1,4 @@
-//! What git removes because it does not know it: settings, servers and rules that a project has for this machine alone.
+//! What git removes because it does not know it: protected files that a project has for this machine alone.
 
 use super::call::{Call, Context, Disk};
 use super::command::name_of;
@@ -6,6 +6,7 @@ use super::folders::Folders;
 use super::git_files::subcommand;
 use super::inert::started;
 use super::options;
+use super::safety::{PROTECTED_FILES, PROTECTED_FOLDERS};
 use super::shell::ShellWord;
 use super::suspects::Suspects;
 
@@ -25,13 +26,17 @@ pub(super) fn cleaned(suspects: &Suspects, call: &Call, context: &Context, disk:
         let names: Vec<&str> = names.filter(|name| !cleaning.spares(name)).collect();
         let all = folders.iter().flat_map(|folder| names.iter().map(move |name| (folder, *name)));
         let left = all.filter(|(folder, name)| cleaning.takes_ignored || !is_ignored(folder, name, disk));
-        left.map(|(folder, name)| format!("{folder}/{name}")).find(|path| is_there(path))
+        let guarding = left.map(|(folder, name)| format!("{folder}/{name}")).find(|path| is_there(path));
+        guarding.or_else(|| folders.iter().find_map(|folder| cleaning.protected(folder, disk)))
     })
 }
 
 /// A command that removes what git does not know, or puts it away.
 struct Cleaning<'line> {
     takes_ignored: bool,
+    /// What it takes is gone, and not only put away.
+    is_final: bool,
+    takes_folders: bool,
     spared: Vec<&'line str>,
 }
 
@@ -52,7 +57,32 @@ impl<'line> Cleaning<'line> {
             let value = options::value(&word.text, "e", &["--exclude"]).filter(|_| sub == "clean")?;
             if value.is_empty() { words.get(at + 1).map(|word| word.text.as_str()) } else { Some(value) }
         });
-        Some(Self { takes_ignored, spared: values.collect() })
+        let (is_final, takes_folders) = (sub == "clean", has("d", &[]));
+        Some(Self { takes_ignored, is_final, takes_folders, spared: values.collect() })
+    }
+
+    /// A protected file that git does not know, right in a folder or in a protected one there. Deeper ones are those of parts
+    /// of a project.
+    fn protected(&self, folder: &str, disk: &dyn Disk) -> Option<String> {
+        let is_taken =
+            |name: &str| self.is_final && !self.spares(name) && (self.takes_ignored || !is_ignored(folder, name, disk));
+        let whole = |name: &str| format!("{folder}/{name}");
+        let is_unknown = |path: &String| disk.lines(path).is_some() && !disk.is_tracked(path);
+        let mut files = PROTECTED_FILES.into_iter().filter(|name| is_taken(name)).map(whole);
+        if let Some(file) = files.find(is_unknown) {
+            return Some(file);
+        }
+        // git never takes what it keeps its own things in; of ours, the files that guard were looked at.
+        let is_other = |name: &&str| self.takes_folders && !matches!(*name, ".git" | ".claude" | ".portcullis");
+        let folders = PROTECTED_FOLDERS.into_iter().filter(is_other);
+        folders.filter(|name| is_taken(name)).map(whole).filter(|path| disk.is_folder(path)).find(|path| {
+            let (mut has_files, mut is_known) = (false, false);
+            let complete = disk.walk(path, &mut |file| {
+                has_files |= !disk.is_folder(file);
+                is_known |= disk.is_tracked(file);
+            });
+            !complete || has_files && !is_known
+        })
     }
 
     fn spares(&self, name: &str) -> bool {

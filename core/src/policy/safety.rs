@@ -8,7 +8,7 @@ use super::touching::Touch;
 use super::values::{in_words, is_literal, may_be};
 
 /// Folders in which a change turns into commands that are run later, or into permissions.
-const PROTECTED_FOLDERS: [&str; 13] = [
+pub(super) const PROTECTED_FOLDERS: [&str; 13] = [
     ".cargo",
     ".claude",
     ".devcontainer",
@@ -40,7 +40,7 @@ const PROTECTED_BELOW: [(&str, &str); 11] = [
 ];
 
 /// Files with the same effect.
-const PROTECTED_FILES: [&str; 56] = [
+pub(super) const PROTECTED_FILES: [&str; 56] = [
     ".bash_aliases",
     ".bash_login",
     ".bash_logout",

@@ -106,7 +106,7 @@ impl Variables {
     }
 
     /// What a format of texts alone makes of words that are known.
-    fn formatted(&self, words: &[ShellWord]) -> Option<String> {
+    pub(super) fn formatted(&self, words: &[ShellWord]) -> Option<String> {
         let words = words.strip_prefix(&[ShellWord::plain("--")]).unwrap_or(words);
         let mut known = vec![];
         for word in words {

@@ -10,6 +10,7 @@ use super::inert::is_inert;
 use super::languages;
 use super::perhaps::Flow;
 use super::receivers;
+use super::reckoning::runs_unknown;
 use super::set_by_read::texts_to_read;
 use super::shell::{Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment, doubt};
 use super::shifting::shifts;
@@ -72,6 +73,8 @@ pub(crate) struct Suspects {
     /// Why there may be more than were looked at.
     pub(crate) unfinished: Option<&'static str>,
     pub(crate) flow: Flow,
+    /// Texts that a shell may reckon with.
+    pub(crate) reckoned: Vec<String>,
     text: usize,
     /// Scripts in quotes that were read.
     scripts: BTreeSet<String>,
@@ -100,6 +103,7 @@ impl Suspects {
         suspects.fill_in();
         suspects.name_programs();
         suspects.unseen = suspects.unseen.or(shifts(&suspects.found)).or(changes_shell(&suspects.found));
+        suspects.unseen = suspects.unseen.or_else(|| runs_unknown(&suspects));
         if suspects.is_unsure {
             suspects.unseen = suspects.unseen.or(may_start_another(&suspects.found));
         }
@@ -135,6 +139,7 @@ impl Suspects {
     /// Takes in commands and what they start; the texts that they may run as scripts are still to be read.
     fn look(&mut self, script: &Script) -> Vec<String> {
         self.is_unsure |= script.is_unsure;
+        self.reckoned.extend(script.reckoned.iter().cloned());
         script.commands.iter().for_each(|command| self.variables.learn(&command.assignments, &command.words));
         // Those that stand there plainly come first, so that no other can take their room.
         let found: Vec<Found> = script.commands.iter().map(|command| self.opened(command, script)).collect();

@@ -12,13 +12,14 @@ use super::candidates::names_in;
 use super::command::name_of;
 use super::copying::copied;
 use super::erasing::interprets;
+use super::find_tests::is_passed_over;
 use super::folders::{Folders, prints_git_folder};
 use super::handing::{inner, marks, taker};
 use super::inert::{is_inert, started};
 use super::leaving::is_lost;
 use super::leaving_out::{left_out, stops_early};
 use super::linking::led_to;
-use super::messages::{is_data, is_message};
+use super::messages::{is_data, is_message, is_sent};
 use super::reading::{Descent, Reading, descent, descent_of, prints_names, reading};
 use super::saving::saved_as;
 use super::searching::searches_here;
@@ -166,7 +167,10 @@ impl Toucher<'_> {
         let passed_over = PassedOver::by(command, &left_out, self.suspects);
         let touch = Touch { path: String::new(), may_change, is_word: true, descent, passed_over };
         for (at, word) in command.words.iter().enumerate().skip(1) {
-            let is_no_file = is_data(&command.words, at) || is_message(&command.words, at);
+            let is_no_file = is_data(&command.words, at)
+                || is_message(&command.words, at)
+                || is_passed_over(&command.words, at)
+                || is_sent(&command.words, at);
             if !left_out.iter().any(|left| left.at == at) && !is_no_file {
                 let may_change = may_change && !copied.as_ref().is_some_and(|copied| copied.sources.contains(&at));
                 let descent = descent_of(&command.words, at, descent);
@@ -263,7 +267,10 @@ impl Toucher<'_> {
         if is_made && (is_whole || !self.only_prints && begins_anew(word)) {
             self.touched.insert(Touch { path: ANY.to_string(), ..touch.clone() });
         }
-        if !is_whole || self.prints_git_folder {
+        // A name that was put together where the line has set it.
+        let is_text = |c: char| !matches!(c, ANY | STAR | ONE | OUTER);
+        let is_joined = |shape: &String| shape.contains(ANY) && shape.contains(is_text);
+        if !is_whole || self.prints_git_folder || self.suspects.variables.shapes(word).iter().any(is_joined) {
             self.fill(word, touch);
         }
     }

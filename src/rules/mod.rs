@@ -318,7 +318,7 @@ impl Rules {
     ) -> Vec<Judgement> {
         let set = self.snapshot();
         let call = PreparedCall::of(&set, around, call, disk.again());
-        modes.iter().map(|mode| call.decide(&set, *mode)).collect()
+        call.decide_in_each(&set, modes)
     }
 
     /// The same without the rules of a project's file that nobody has trusted, and whether there are such rules.

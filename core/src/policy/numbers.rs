@@ -299,6 +299,8 @@ mod tests {
             "x='@(danger)'; y=${x/@/$}; : ${y@P}",
             "read y <<<'$(danger)'; : ${y@P}",
             "y=$(cat f); : ${y@P}",
+            "x=$(rev <<<eteled-); find . \"$x\"",
+            "find . -type f $(tr a-c d-f <<<abc)",
             "read x <<<'a[$(danger)]'; [[ $x -eq 1 ]]",
             "read -a x <<<'a[$(danger)]'; [[ $x -gt 1 ]]",
             "while read -r x; do [[ $x -gt 1 ]] && echo y; done <<<'a[$(danger)]'",
@@ -343,6 +345,8 @@ mod tests {
             "x=abc; echo ${x:0:2}",
             "n=$(sed -n 's/^v\\([0-9]*\\).*/\\1/p' a.txt); echo $((n+1))",
             "n=$(nproc); make -j$((n*2))",
+            "d=$(git rev-parse --show-toplevel); find \"$d\" -name x",
+            "x=$(cat f); find . -name \"$x\"; find . -type f -exec grep \"$x\" {} +",
             "PS1='\\[\\033[01;32m\\]\\u\\[\\033[0m\\]$ ' bash --norc",
             "echo \"a[b] ((c))\"; x=$(rev <<<abc); echo $x",
         ] {

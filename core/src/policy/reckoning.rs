@@ -5,7 +5,9 @@
 
 use std::collections::BTreeSet;
 
-use super::inert::is_inert;
+use super::command::name_of;
+use super::find_tests::before_action;
+use super::inert::{is_inert, started};
 use super::numbers::{Printer, hides_signs, is_harmless_text, prints_nothing_to_run};
 use super::set_by_read::filled_names;
 use super::shell::{ANY, Piece, Redirect, Script, ShellWord, Way, expression_parts, set_by_word};
@@ -19,6 +21,9 @@ const RECKONED_BY_BASH: [&str; 4] = ["RANDOM", "SRANDOM", "OPTIND", "HISTCMD"];
 
 /// Why something may be run by reckoning with it.
 pub(super) fn runs_unknown(suspects: &Suspects) -> Option<&'static str> {
+    if suspects.found.iter().any(|command| finds_unknown(command, &suspects.variables)) {
+        return Some("which options find gets is not certain");
+    }
     if suspects.found.iter().any(|command| shows_unknown(command, &suspects.variables)) {
         return Some(UNKNOWN);
     }
@@ -32,6 +37,19 @@ pub(super) fn runs_unknown(suspects: &Suspects) -> Option<&'static str> {
     let mut reckoning = Reckoning { suspects, seen: BTreeSet::new(), reads_harmlessly: None };
     let runs = expressions.iter().any(|expression| !reckoning.is_harmless(expression));
     runs.then_some(UNKNOWN)
+}
+
+/// Whether a word behind the first of `find` may be an option that runs or removes something: it is not the value of another
+/// one, and all of it comes from elsewhere in the line.
+fn finds_unknown(command: &Found, variables: &Variables) -> bool {
+    let words = started(&command.words);
+    let is_find = words.first().is_some_and(|word| name_of(&word.text) == "find");
+    let is_open = |word: &ShellWord| variables.shapes(word).iter().any(|shape| shape.starts_with(ANY));
+    is_find
+        && before_action(words)
+            .windows(2)
+            .skip(1)
+            .any(|pair| !pair[0].text.starts_with('-') && !pair[1].is_known() && is_open(&pair[1]))
 }
 
 /// Whether `${x@P}`, which runs the commands in a text as `eval` does, has one that does not stand in the line.

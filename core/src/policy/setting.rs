@@ -6,6 +6,9 @@ use super::cutting::default_in;
 use super::shell::{ANY, Piece, ShellWord, assignment, set_by_word};
 use super::values::{MOST, Variables, is_name};
 
+/// More words of a function than this have no values of their own.
+const MOST_WORDS: usize = 9;
+
 impl Variables {
     /// Takes in what a command sets: `X=y`, `for X in y`, `export X=y`, `read X`, `${X:=y}`, and `$_` with its last word.
     pub(crate) fn learn(&mut self, assignments: &[(String, ShellWord)], words: &[ShellWord]) {
@@ -40,6 +43,15 @@ impl Variables {
         // Some of those above, `env` and whatever else takes them.
         for (name, value) in rest.iter().filter_map(set_by_word) {
             self.add(&name, &value);
+        }
+    }
+
+    /// The words of a function or of `set --`: `$1` may be the first of them, or one that nobody knows.
+    pub(super) fn learn_words(&mut self, words: &[ShellWord]) {
+        for (at, word) in words.iter().enumerate().take(MOST_WORDS) {
+            let mut values = self.values_of(word);
+            values.push(ANY.to_string());
+            self.add_values(&(at + 1).to_string(), values);
         }
     }
 

@@ -75,6 +75,8 @@ pub(crate) struct Suspects {
     pub(crate) flow: Flow,
     /// Texts that a shell may reckon with.
     pub(crate) reckoned: Vec<String>,
+    /// The names of functions that it defines.
+    functions: BTreeSet<String>,
     text: usize,
     /// Scripts in quotes that were read.
     scripts: BTreeSet<String>,
@@ -140,6 +142,7 @@ impl Suspects {
     fn look(&mut self, script: &Script) -> Vec<String> {
         self.is_unsure |= script.is_unsure;
         self.reckoned.extend(script.reckoned.iter().cloned());
+        self.functions.extend(script.functions.iter().cloned());
         script.commands.iter().for_each(|command| self.variables.learn(&command.assignments, &command.words));
         // Those that stand there plainly come first, so that no other can take their room.
         let found: Vec<Found> = script.commands.iter().map(|command| self.opened(command, script)).collect();
@@ -188,6 +191,14 @@ impl Suspects {
         for round in 0..ROUNDS {
             before = self.variables.clone();
             self.found.iter().for_each(|command| self.variables.learn_read(command, &texts));
+            for command in &self.found {
+                let Some((first, rest)) = command.words.split_first() else { continue };
+                if self.functions.contains(&first.text) {
+                    self.variables.learn_words(rest);
+                } else if first.text == "set" && rest.first().is_some_and(|word| word.text == "--") {
+                    self.variables.learn_words(&rest[1..]);
+                }
+            }
             for command in &self.found {
                 // What is added to itself grows only where it is done again.
                 let grows = |(name, value): &(String, ShellWord)| value.pieces.contains(&Piece::Variable(name.clone()));

@@ -5,7 +5,7 @@ use super::{Family, Stage, is_literal};
 
 /// A word as it is written instead, and what has to be said before the command. `W` is the word, `H` and `T` its first
 /// letter and the rest, `U` the word in capitals, `R` reversed, `X` its bytes in hexadecimal, `P` where the program lies.
-const SPELLINGS: [(&str, &str); 62] = [
+const SPELLINGS: [(&str, &str); 64] = [
     ("", "'W'"),
     ("", "\"W\""),
     ("", "H\"T\""),
@@ -59,6 +59,8 @@ const SPELLINGS: [(&str, &str); 62] = [
     ("[[ W =~ .* ]]", "${BASH_REMATCH[0]}"),
     ("IFS=:; X=W", "$X"),
     ("f() { X=W; }; f", "$X"),
+    ("f() { X=$1$2; }; f H T", "$X"),
+    ("X=$(echo W)", "$X"),
     ("getopts :a: X -W; X=W", "$X"),
     ("X=W", "$\\\nX"),
     ("X=W", "\"$\\\nX\""),

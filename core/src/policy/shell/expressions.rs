@@ -149,9 +149,9 @@ mod tests {
     #[test]
     fn every_place_in_which_a_shell_reckons_is_found() {
         for (line, expected) in [
-            ("echo $((x + 1))", "x + 1)"),
-            ("((x++))", "x++)"),
-            ("for ((i=x; i<3; i++)); do :; done", "i=x; i<3; i++)"),
+            ("echo $((x + 1))", "x + 1"),
+            ("((x++))", "x++"),
+            ("for ((i=x; i<3; i++)); do :; done", "i=x; i<3; i++"),
             ("echo $[x]", "x"),
             ("echo ${a[x]}", "x"),
             ("a[$x]=1", "$x"),

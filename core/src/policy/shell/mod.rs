@@ -130,6 +130,8 @@ pub(crate) struct Script {
     pub(crate) has_groups: bool,
     /// Some of it may be run again: it has loops or functions.
     pub(crate) repeats: bool,
+    /// The names of functions that it defines.
+    pub(crate) functions: BTreeSet<String>,
     /// Texts in it that a shell may reckon with.
     pub(crate) reckoned: Vec<String>,
 }

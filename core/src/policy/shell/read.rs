@@ -244,6 +244,8 @@ impl ShellReader<'_> {
                 self.command = ShellCommand::new(Joint::Start, self.depth > 0);
             }
             let is_function = self.follows("()") || self.follows("( )");
+            let name = self.command.words.last().filter(|_| is_function).map(|word| word.text.clone());
+            self.script.functions.extend(name);
             self.script.is_unsure |= is_function;
             self.script.repeats |= is_function;
             self.end_command(self.joint_of_group(c));

@@ -106,6 +106,11 @@ fn counts(words: &[ShellWord]) -> bool {
             "awk" | "gawk" | "mawk" => {
                 matches!(rest, [one] if matches!(one.text.as_str(), "END{print NR}" | "END {print NR}" | "END { print NR }"))
             }
+            // What it loads is thrown away.
+            "curl" => {
+                let says = |text: &str| rest.iter().any(|word| word.is_known() && word.text == text);
+                says("-o") && says("/dev/null") && (says("%{http_code}") || says("%{response_code}"))
+            }
             _ => false,
         }
 }
@@ -266,7 +271,7 @@ mod tests {
             "for z in $x; do echo $((z)); done",
         ] {
             for hidden in [
-                "x=$(rev <<<')]x regnad($[a')",
+                "x=$(rev <<<'])x regnad($[a')",
                 "read x < <(base64 -d <<<YQ==)",
                 "x=`tr a-c '!-#' <<<abc`",
                 "printf -v x '\\x61'",
@@ -336,6 +341,7 @@ mod tests {
             "arr=(a b c); for i in \"${!arr[@]}\"; do echo ${arr[$i]}; done",
             "arr=(a b c); for ((i=0;i<${#arr[@]};i++)); do echo ${arr[i]}; done",
             "f() { echo $(($1 + 1)); }; f 3",
+            "n=$(curl -s -o /dev/null -w '%{http_code}' localhost); [[ $n -eq 200 ]] && echo ok",
             "x=$(rev <<<abc); i=$((i+1)); echo $x",
             "x=$(node -p 1); [ $x -eq 1 ]",
             "v=1.2.3; IFS=. read -r a b c <<<\"$v\"; echo $((c+1))",

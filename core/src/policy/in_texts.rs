@@ -83,7 +83,7 @@ impl Suspects {
         let mut texts = vec![];
         let sets_options = OPTIONS.iter().any(|(name, _)| text.contains(name));
         for command in &script.commands {
-            let found = Found { is_nested: true, ..self.opened(command, &script) };
+            let found = Found { is_nested: true, is_in_text: true, ..self.opened(command, &script) };
             let starts: Vec<Vec<ShellWord>> =
                 starts(&found.words).into_iter().map(|start| found.words[start..].to_vec()).collect();
             let otherwise = starts.iter().find_map(|words| read_otherwise(words, &found, &[]));

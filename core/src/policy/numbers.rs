@@ -120,6 +120,7 @@ impl Printer<'_> {
     fn is_plain(&self, variables: &Variables, names: &mut Vec<String>, text: &mut String) -> bool {
         for given in &self.given {
             ShellWord::read(given).take_in(variables, names, text);
+            text.push_str(&without_names(given));
         }
         self.redirects
             .iter()
@@ -188,6 +189,20 @@ impl ShellWord {
             names.push(name.to_owned());
         }
     }
+}
+
+/// A text without `${x}`, which is what a name holds, and is looked at on its own.
+fn without_names(text: &str) -> String {
+    let mut parts = text.split("${");
+    let mut left = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let is_name = |name: &str| !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        match part.split_once('}').filter(|(name, _)| is_name(name)) {
+            Some((_, behind)) => left.push_str(behind),
+            None => left.extend(["${", part]),
+        }
+    }
+    left
 }
 
 /// Whether git prints what it keeps.
@@ -310,6 +325,9 @@ mod tests {
             "read -a x <<<'a[$(danger)]'; [[ $x -gt 1 ]]",
             "while read -r x; do [[ $x -gt 1 ]] && echo y; done <<<'a[$(danger)]'",
             "[[ $(cat <<<'a[$(danger)]') -gt 1 ]]",
+            "read -r x <<<'a[$(git push x)]'; echo $((x))",
+            "x=$(cat <<<'a[$(git push x)]'); echo $((x))",
+            "x=$(sed s/Z// <<<'Za[$(git push x)]'); [[ x -eq 1 ]]",
             "for c in 'a[' '$' '(' 'danger)]'; do s=$s$c; done; echo $((s))",
         ] {
             assert!(is_asked_for(line), "{line}");

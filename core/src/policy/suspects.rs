@@ -51,6 +51,8 @@ pub(crate) struct Found {
     pub(crate) is_grouped: bool,
     /// It may be run more than once.
     pub(crate) is_repeated: bool,
+    /// It stands in a text of which nobody knows whether something runs it.
+    pub(crate) is_in_text: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -256,6 +258,7 @@ impl Suspects {
             is_nested: command.is_nested,
             is_grouped: script.has_groups,
             is_repeated: script.repeats,
+            is_in_text: false,
         }
     }
 }

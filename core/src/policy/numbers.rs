@@ -64,7 +64,8 @@ impl<'a> Printer<'a> {
 
 /// Whether a known text has no command in it that reckoning with it would run.
 pub(super) fn is_harmless_text(text: &str) -> bool {
-    !text.contains('`') && !(text.contains('$') && text.contains(['(', '{'])) && !hides_signs(text)
+    let has_command = text.contains('$') && text.contains(['(', '{']);
+    !has_command && !text.contains('`') && !hides_signs(text)
 }
 
 /// Whether a text has `\044` in it, which is a `$` in a prompt and in what printf makes: for a sign that can be seen there is

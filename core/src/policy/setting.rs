@@ -46,12 +46,14 @@ impl Variables {
         }
     }
 
-    /// The words of a function or of `set --`: `$1` may be the first of them, or one that nobody knows.
+    /// The words of a function or of `set --`: `$1` may be the first of them, after a `shift` one behind it, or one that
+    /// nobody knows.
     pub(super) fn learn_words(&mut self, words: &[ShellWord]) {
         for (at, word) in words.iter().enumerate().take(MOST_WORDS) {
             let mut values = self.values_of(word);
             values.push(ANY.to_string());
-            self.add_values(&(at + 1).to_string(), values);
+            let places = (1..=at + 1).map(|place| place.to_string()).chain(["@".to_owned(), "*".to_owned()]);
+            places.for_each(|place| self.add_values(&place, values.clone()));
         }
     }
 

@@ -285,8 +285,7 @@ fn git_takes_neither_the_working_folder_nor_what_guards_it() {
     assert!(passes("git stash -u"), "it comes back");
     std::fs::write(place.project.join(".gitignore"), ".envrc\n").unwrap();
     assert!(passes("git clean -fd") && !passes("git clean -fX"));
-    write(&place.project.join(".vscode/tasks.json"));
-    assert!(passes("git clean -f") && !passes("git clean -fd"));
+    assert!(passes("git clean -fdx build -e .claude") && !passes("git clean -fdx ."));
 }
 
 #[test]

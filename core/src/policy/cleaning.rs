@@ -6,7 +6,7 @@ use super::folders::Folders;
 use super::git_files::subcommand;
 use super::inert::started;
 use super::options;
-use super::safety::{PROTECTED_FILES, PROTECTED_FOLDERS};
+use super::safety::PROTECTED_FILES;
 use super::shell::ShellWord;
 use super::suspects::Suspects;
 
@@ -36,7 +36,8 @@ struct Cleaning<'line> {
     takes_ignored: bool,
     /// What it takes is gone, and not only put away.
     is_final: bool,
-    takes_folders: bool,
+    /// What it is limited to.
+    places: Vec<&'line str>,
     spared: Vec<&'line str>,
 }
 
@@ -57,32 +58,28 @@ impl<'line> Cleaning<'line> {
             let value = options::value(&word.text, "e", &["--exclude"]).filter(|_| sub == "clean")?;
             if value.is_empty() { words.get(at + 1).map(|word| word.text.as_str()) } else { Some(value) }
         });
-        let (is_final, takes_folders) = (sub == "clean", has("d", &[]));
-        Some(Self { takes_ignored, is_final, takes_folders, spared: values.collect() })
+        let is_value = |at: usize| at > 0 && matches!(words[at - 1].text.as_str(), "-e" | "--exclude");
+        let places = words.iter().enumerate().filter(|(at, word)| !word.is_flag() && !is_value(*at));
+        let places = places.map(|(_, word)| word.text.trim_start_matches("./")).filter(|_| sub == "clean").collect();
+        Some(Self { takes_ignored, is_final: sub == "clean", places, spared: values.collect() })
     }
 
-    /// A protected file that git does not know, right in a folder or in a protected one there. Deeper ones are those of parts
-    /// of a project.
+    /// A protected file that git does not know, right in a folder. Deeper ones are those of parts of a project, and folders
+    /// of editors are made anew.
     fn protected(&self, folder: &str, disk: &dyn Disk) -> Option<String> {
-        let is_taken =
-            |name: &str| self.is_final && !self.spares(name) && (self.takes_ignored || !is_ignored(folder, name, disk));
-        let whole = |name: &str| format!("{folder}/{name}");
+        // A pattern, or a place that is not certain, may be any.
+        let is_any = |place: &str| matches!(place, "" | ".") || place.contains(['*', '?', '[', ':', '$', '~']);
+        let is_outside = |place: &str| place.starts_with("..") || place.starts_with('/');
+        let means = |place: &&str, name: &str| *place == name || is_any(place) || is_outside(place);
+        let is_meant = |name: &str| self.places.is_empty() || self.places.iter().any(|place| means(place, name));
+        let is_taken = |name: &&str| {
+            self.is_final
+                && is_meant(name)
+                && !self.spares(name)
+                && (self.takes_ignored || !is_ignored(folder, name, disk))
+        };
         let is_unknown = |path: &String| disk.lines(path).is_some() && !disk.is_tracked(path);
-        let mut files = PROTECTED_FILES.into_iter().filter(|name| is_taken(name)).map(whole);
-        if let Some(file) = files.find(is_unknown) {
-            return Some(file);
-        }
-        // git never takes what it keeps its own things in; of ours, the files that guard were looked at.
-        let is_other = |name: &&str| self.takes_folders && !matches!(*name, ".git" | ".claude" | ".portcullis");
-        let folders = PROTECTED_FOLDERS.into_iter().filter(is_other);
-        folders.filter(|name| is_taken(name)).map(whole).filter(|path| disk.is_folder(path)).find(|path| {
-            let (mut has_files, mut is_known) = (false, false);
-            let complete = disk.walk(path, &mut |file| {
-                has_files |= !disk.is_folder(file);
-                is_known |= disk.is_tracked(file);
-            });
-            !complete || has_files && !is_known
-        })
+        PROTECTED_FILES.into_iter().filter(is_taken).map(|name| format!("{folder}/{name}")).find(is_unknown)
     }
 
     fn spares(&self, name: &str) -> bool {

@@ -8,7 +8,7 @@ use super::touching::Touch;
 use super::values::{in_words, is_literal, may_be};
 
 /// Folders in which a change turns into commands that are run later, or into permissions.
-pub(super) const PROTECTED_FOLDERS: [&str; 13] = [
+const PROTECTED_FOLDERS: [&str; 13] = [
     ".cargo",
     ".claude",
     ".devcontainer",

@@ -21,7 +21,7 @@ use super::setup::rules::TrustPlan;
 use super::{configuration, log_at, paths, say};
 use crate::config::Paths;
 use crate::failure::Failure;
-use crate::rules::{Rules as Loaded, RulesFile, Written, rule_views};
+use crate::rules::{RealDisk, Rules as Loaded, RulesFile, Written, rule_views};
 
 /// List, try, add, remove and trust the rules that decide about tool calls
 #[derive(clap::Args)]
@@ -198,7 +198,7 @@ impl Check {
             return self.run_lines(paths, &rules, &around, file);
         }
         let input = self.input(self.input.as_deref().unwrap_or_default())?;
-        for (mode, ruling) in self.modes.iter().zip(self.rulings(paths, &rules, &around, &input)?) {
+        for (mode, ruling) in self.modes.iter().zip(self.rulings(paths, &rules, &around, &input, &RealDisk::new())?) {
             let trusted = rules.decide_if_trusted(*mode, &around, tools::call(&self.tool, &input));
             // A project's rules let nothing pass after text from outside, trusted or not.
             let trusted = trusted.filter(|_| self.outside.is_none());
@@ -230,8 +230,9 @@ impl Check {
         rules: &Loaded,
         around: &Context,
         input: &Value,
+        disk: &RealDisk,
     ) -> anyhow::Result<Vec<Judgement>> {
-        let mut rulings = rules.decide_in_each(&self.modes, around, tools::call(&self.tool, input));
+        let mut rulings = rules.decide_in_each(&self.modes, around, tools::call(&self.tool, input), disk);
         if let Some(OutsideCheck(policy)) = self.outside {
             let policy = match policy {
                 Some(policy) => policy,

@@ -8,7 +8,7 @@ use portcullis_wire::api::SessionView;
 use super::client::Client;
 use super::lock;
 use crate::config::Paths;
-use crate::processes::{AgentAbove, Ancestry};
+use crate::processes::{self, AgentAbove, Ancestry, AncestryGap};
 
 /// A gate that hangs must not keep a person from their answer; what the system tells is looked at first.
 const GATE_TIMEOUT: Duration = Duration::from_secs(1);
@@ -23,6 +23,11 @@ pub(crate) async fn agent_of(paths: &Paths, pid: u32) -> Option<String> {
         Some(AgentAbove::ClaudeCode(agent)) => return Some(format!("Claude Code (pid {agent})")),
         Some(AgentAbove::Guard(guard)) => return Some(format!("a session that Portcullis drives (pid {guard})")),
         None => {}
+    }
+    // Who cannot see the gate is in a process namespace of its own, and does not see who is above it either.
+    let is_apart = |gate: lock::About| pid == std::process::id() && !processes::is_there(gate.pid);
+    if lock::holder(&paths.lock_file).is_some_and(is_apart) {
+        return Some(format!("an agent, as far as can be told ({})", AncestryGap::Alone.in_words()));
     }
     let asked = sessions(paths).await;
     // A gate that does not answer may have sessions. What an agent left behind outlives its session, and the gate as well.

@@ -32,6 +32,8 @@ pub(crate) enum AncestryGap {
     TooDeep,
     /// The process that started it is gone, so the system has given it to another.
     Orphaned,
+    /// It is the first process of a namespace of its own, in which its parents cannot be seen.
+    Alone,
 }
 
 impl AncestryGap {
@@ -40,6 +42,7 @@ impl AncestryGap {
             Self::Gone => "the process that connected is gone",
             Self::TooDeep => "it has too many parent processes",
             Self::Orphaned => "its parent process is gone, and it has no terminal",
+            Self::Alone => "it runs in a process namespace of its own",
         }
     }
 }
@@ -48,7 +51,13 @@ impl Ancestry {
     pub(crate) fn of(pid: u32) -> Self {
         // Tests may run inside an agent themselves: they are the end of the world for what they start.
         let end = fixed::number("TOP_PROCESS", 0);
-        Self::followed(pid, end, rustix::process::geteuid().as_raw(), Stat::of)
+        let is_own = pid == std::process::id();
+        let pid = if is_own { known_as().unwrap_or(pid) } else { pid };
+        let mut ancestry = Self::followed(pid, end, rustix::process::geteuid().as_raw(), Stat::of);
+        if is_own && pid == 1 {
+            ancestry.gap = Some(AncestryGap::Alone);
+        }
+        ancestry
     }
 
     /// From parent to parent, by what is told of each process, up to the first process of the system or to `end`.
@@ -132,6 +141,11 @@ impl Ancestry {
     pub(crate) fn claude_codes(&self) -> Vec<u32> {
         claude_codes(self.line(), self.end, is_claude_code, mark_of)
     }
+}
+
+/// The number by which `/proc` knows this process: in a namespace of its own a process has another one than outside of it.
+fn known_as() -> Option<u32> {
+    fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()
 }
 
 /// How long an agent has run at most: as the system tells while it runs, else by when it attached.

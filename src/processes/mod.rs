@@ -17,6 +17,11 @@ pub(crate) fn lineage(pid: u32) -> Vec<u32> {
     Ancestry::of(pid).line().to_vec()
 }
 
+/// Whether a process can be seen from here.
+pub(crate) fn is_there(pid: u32) -> bool {
+    !Path::new("/proc/self").exists() || Path::new("/proc").join(pid.to_string()).exists()
+}
+
 /// Everything that descends from a process, as far as this system tells; but for gates and what descends from those: they
 /// serve others than whoever happened to start them.
 pub(crate) fn descendants_but_gates(pid: u32) -> Vec<u32> {

@@ -33,12 +33,12 @@ pub(crate) use file::{RulesFile, Written, block, rule_views};
 pub(crate) use late::late;
 pub(crate) use removal::without_rule;
 pub(crate) use trust::Trusted;
+pub(crate) use walk::RealDisk;
 
 use crate::config::Paths;
 use crate::failure::Failure;
 use disk::{Stamp, resolved, text_of};
 use projects::ProjectRules;
-use walk::RealDisk;
 
 /// What a project's file may cost before a person has trusted it. The user's own rules stand before its rules.
 const MOST_UNTRUSTED: usize = 64 << 10;
@@ -308,11 +308,17 @@ impl Rules {
         (plainly_denied(&set, around, call), set.rules.iter().filter_map(|rule| rule.quorum).max())
     }
 
-    /// The same in each of these modes, with one look at the disk.
-    pub(crate) fn decide_in_each(&self, modes: &[Mode], around: &Context, call: Call) -> Vec<Judgement> {
+    /// The same in each of these modes, with what was seen of the disk before.
+    pub(crate) fn decide_in_each(
+        &self,
+        modes: &[Mode],
+        around: &Context,
+        call: Call,
+        disk: &RealDisk,
+    ) -> Vec<Judgement> {
         let set = self.snapshot();
-        let call = PreparedCall::of(&set, around, call, &RealDisk::new());
-        modes.iter().map(|mode| call.decide(&set, *mode)).collect()
+        let call = PreparedCall::of(&set, around, call, disk.again());
+        call.decide_in_each(&set, modes)
     }
 
     /// The same without the rules of a project's file that nobody has trusted, and whether there are such rules.

@@ -279,6 +279,13 @@ fn git_takes_neither_the_working_folder_nor_what_guards_it() {
     std::fs::write(place.project.join(".gitignore"), "").unwrap();
     std::fs::write(place.project.join(".git/index"), b"DIRC\0\0\0\x02 x \0\x09.mcp.json\0\0").unwrap();
     assert!(passes("git clean -fd"));
+    // Other protected files count as well.
+    write(&place.project.join(".envrc"));
+    assert!(!passes("git clean -f") && !passes("git clean -fdx") && passes("git clean -fd -e .envrc"));
+    assert!(passes("git stash -u"), "it comes back");
+    std::fs::write(place.project.join(".gitignore"), ".envrc\n").unwrap();
+    assert!(passes("git clean -fd") && !passes("git clean -fX"));
+    assert!(passes("git clean -fdx build -e .claude") && !passes("git clean -fdx ."));
 }
 
 #[test]

@@ -2,8 +2,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeSet, HashMap, VecDeque};
-use std::fs;
+use std::ffi::OsString;
+use std::fs::{self, FileType};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use portcullis_core::policy::{Disk, is_any_depth, is_literal, is_part};
 
@@ -21,16 +23,60 @@ const LARGEST_INDEX: u64 = 32 << 20;
 /// The lines of a list that are read.
 const MOST_LINES: usize = 20_000;
 
-/// For one judgement: however many folders and patterns a line names, all of them together cost no more than one.
-pub(super) struct RealDisk {
+/// For one judgement: however many folders and patterns a line names, all of them together cost no more than one. What was
+/// looked at is as it was then, for all that follows: a line names many files in few folders.
+pub(crate) struct RealDisk {
     left: Cell<usize>,
-    /// Folders whose links were followed, and where they lead. A line names many files in few folders.
+    /// Folders whose links were followed, and where they lead.
     folders: RefCell<HashMap<PathBuf, Option<PathBuf>>>,
+    /// Where paths lead.
+    followed: RefCell<HashMap<String, Option<String>>>,
+    /// What lies in folders.
+    listed: RefCell<HashMap<PathBuf, Rc<[Entry]>>>,
+    /// Whether paths are folders.
+    kinds: RefCell<HashMap<String, bool>>,
+}
+
+/// What lies in a folder, as the folder says it.
+struct Entry {
+    name: OsString,
+    path: PathBuf,
+    kind: Option<FileType>,
 }
 
 impl RealDisk {
-    pub(super) fn new() -> Self {
-        Self { left: Cell::new(MOST_ENTRIES), folders: RefCell::default() }
+    pub(crate) fn new() -> Self {
+        Self {
+            left: Cell::new(MOST_ENTRIES),
+            folders: RefCell::default(),
+            followed: RefCell::default(),
+            listed: RefCell::default(),
+            kinds: RefCell::default(),
+        }
+    }
+
+    /// For one more judgement, which may cost as much again, with all that was seen.
+    pub(super) fn again(&self) -> &Self {
+        self.left.set(MOST_ENTRIES);
+        self
+    }
+
+    /// What lies in a folder; nothing where it cannot be read.
+    fn entries(&self, folder: &Path) -> Rc<[Entry]> {
+        if let Some(entries) = self.listed.borrow().get(folder) {
+            return Rc::clone(entries);
+        }
+        let mut entries = vec![];
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            // Of a folder with more than are looked at, no more are read.
+            if entries.len() > MOST_ENTRIES {
+                break;
+            }
+            entries.push(Entry { name: entry.file_name(), path: entry.path(), kind: entry.file_type().ok() });
+        }
+        let entries: Rc<[Entry]> = entries.into();
+        self.listed.borrow_mut().insert(folder.to_owned(), Rc::clone(&entries));
+        entries
     }
 
     /// The files below a folder that are what a pattern says in which a part stands for folders at any depth, as it does
@@ -63,7 +109,7 @@ impl RealDisk {
         if let Some(target) = self.follow(name) {
             each(&target);
             // Both ways: by where it leads, a rule may know what lies there.
-            if Path::new(&target).is_dir() {
+            if self.is_folder(&target) {
                 todo.push_back((PathBuf::from(&target), PathBuf::from(target)));
             }
         }
@@ -79,7 +125,12 @@ impl RealDisk {
 
 impl Disk for RealDisk {
     fn follow(&self, path: &str) -> Option<String> {
-        disk::follow_in(path, &|folder: &Path| self.real_folder(folder))
+        if let Some(known) = self.followed.borrow().get(path) {
+            return known.clone();
+        }
+        let target = disk::follow_in(path, &|folder: &Path| self.real_folder(folder));
+        self.followed.borrow_mut().insert(path.to_owned(), target.clone());
+        target
     }
 
     fn expand(&self, pattern: &str) -> Option<Vec<String>> {
@@ -95,9 +146,9 @@ impl Disk for RealDisk {
                     next.push(folder.join(part));
                     continue;
                 }
-                for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
-                    if entry.file_name().to_str().is_some_and(|name| is_part(part, name)) {
-                        next.push(entry.path());
+                for entry in &*self.entries(&folder) {
+                    if entry.name.to_str().is_some_and(|name| is_part(part, name)) {
+                        next.push(entry.path.clone());
                     }
                     if !self.may_look() {
                         return None;
@@ -120,7 +171,12 @@ impl Disk for RealDisk {
     }
 
     fn is_folder(&self, path: &str) -> bool {
-        Path::new(path).is_dir()
+        if let Some(known) = self.kinds.borrow().get(path) {
+            return *known;
+        }
+        let is_folder = Path::new(path).is_dir();
+        self.kinds.borrow_mut().insert(path.to_owned(), is_folder);
+        is_folder
     }
 
     fn is_tracked(&self, path: &str) -> bool {
@@ -155,18 +211,15 @@ impl Disk for RealDisk {
             if !entered.insert(real.clone()) {
                 continue;
             }
-            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            for entry in &*self.entries(&folder) {
                 if !self.may_look() {
                     return false;
                 }
-                let path = entry.path();
-                let Some(name) = path.to_str() else { continue };
+                let Some(name) = entry.path.to_str() else { continue };
                 each(name);
-                let kind = entry.file_type();
-                if kind.as_ref().is_ok_and(fs::FileType::is_dir) {
-                    let real = real.join(entry.file_name());
-                    todo.push_back((path, real));
-                } else if kind.is_ok_and(|kind| kind.is_symlink()) {
+                if entry.kind.is_some_and(|kind| kind.is_dir()) {
+                    todo.push_back((entry.path.clone(), real.join(&entry.name)));
+                } else if entry.kind.is_some_and(|kind| kind.is_symlink()) {
                     self.follow_link(name, each, &mut todo);
                 }
             }

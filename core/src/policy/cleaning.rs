@@ -1,4 +1,4 @@
-//! What git removes because it does not know it: settings, servers and rules that a project has for this machine alone.
+//! What git removes because it does not know it: protected files that a project has for this machine alone.
 
 use super::call::{Call, Context, Disk};
 use super::command::name_of;
@@ -6,6 +6,7 @@ use super::folders::Folders;
 use super::git_files::subcommand;
 use super::inert::started;
 use super::options;
+use super::safety::PROTECTED_FILES;
 use super::shell::ShellWord;
 use super::suspects::Suspects;
 
@@ -25,13 +26,18 @@ pub(super) fn cleaned(suspects: &Suspects, call: &Call, context: &Context, disk:
         let names: Vec<&str> = names.filter(|name| !cleaning.spares(name)).collect();
         let all = folders.iter().flat_map(|folder| names.iter().map(move |name| (folder, *name)));
         let left = all.filter(|(folder, name)| cleaning.takes_ignored || !is_ignored(folder, name, disk));
-        left.map(|(folder, name)| format!("{folder}/{name}")).find(|path| is_there(path))
+        let guarding = left.map(|(folder, name)| format!("{folder}/{name}")).find(|path| is_there(path));
+        guarding.or_else(|| folders.iter().find_map(|folder| cleaning.protected(folder, disk)))
     })
 }
 
 /// A command that removes what git does not know, or puts it away.
 struct Cleaning<'line> {
     takes_ignored: bool,
+    /// What it takes is gone, and not only put away.
+    is_final: bool,
+    /// What it is limited to.
+    places: Vec<&'line str>,
     spared: Vec<&'line str>,
 }
 
@@ -52,7 +58,28 @@ impl<'line> Cleaning<'line> {
             let value = options::value(&word.text, "e", &["--exclude"]).filter(|_| sub == "clean")?;
             if value.is_empty() { words.get(at + 1).map(|word| word.text.as_str()) } else { Some(value) }
         });
-        Some(Self { takes_ignored, spared: values.collect() })
+        let is_value = |at: usize| at > 0 && matches!(words[at - 1].text.as_str(), "-e" | "--exclude");
+        let places = words.iter().enumerate().filter(|(at, word)| !word.is_flag() && !is_value(*at));
+        let places = places.map(|(_, word)| word.text.trim_start_matches("./")).filter(|_| sub == "clean").collect();
+        Some(Self { takes_ignored, is_final: sub == "clean", places, spared: values.collect() })
+    }
+
+    /// A protected file that git does not know, right in a folder. Deeper ones are those of parts of a project, and folders
+    /// of editors are made anew.
+    fn protected(&self, folder: &str, disk: &dyn Disk) -> Option<String> {
+        // A pattern, or a place that is not certain, may be any.
+        let is_any = |place: &str| matches!(place, "" | ".") || place.contains(['*', '?', '[', ':', '$', '~']);
+        let is_outside = |place: &str| place.starts_with("..") || place.starts_with('/');
+        let means = |place: &&str, name: &str| *place == name || is_any(place) || is_outside(place);
+        let is_meant = |name: &str| self.places.is_empty() || self.places.iter().any(|place| means(place, name));
+        let is_taken = |name: &&str| {
+            self.is_final
+                && is_meant(name)
+                && !self.spares(name)
+                && (self.takes_ignored || !is_ignored(folder, name, disk))
+        };
+        let is_unknown = |path: &String| disk.lines(path).is_some() && !disk.is_tracked(path);
+        PROTECTED_FILES.into_iter().filter(is_taken).map(|name| format!("{folder}/{name}")).find(is_unknown)
     }
 
     fn spares(&self, name: &str) -> bool {

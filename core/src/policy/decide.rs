@@ -121,7 +121,9 @@ impl fmt::Display for MandatoryAsk {
 
 /// Decides one call. `call` must have its links followed; see [`Call::followed`].
 pub fn decide(rules: &RuleSet, mode: Mode, context: &Context, call: &Call) -> Judgement {
-    decide_action(rules, mode, context, call, &Action::of(call, context))
+    let action = Action::of(call, context);
+    let view = View { rules, mode, context, call };
+    decide_action(&view, &action, &Weighed::of(&view, &action))
 }
 
 /// A call that was looked up on a disk and taken apart once, to be decided in any mode.
@@ -140,17 +142,50 @@ impl<'context> PreparedCall<'context> {
     }
 
     pub fn decide(&self, rules: &RuleSet, mode: Mode) -> Judgement {
-        decide_action(rules, mode, self.context, &self.call, &self.action)
+        let view = View { rules, mode, context: self.context, call: &self.call };
+        decide_action(&view, &self.action, &Weighed::of(&view, &self.action))
+    }
+
+    /// The same in each of these modes. What no mode changes is found out once.
+    pub fn decide_in_each(&self, rules: &RuleSet, modes: &[Mode]) -> Vec<Judgement> {
+        let view = |mode| View { rules, mode, context: self.context, call: &self.call };
+        let weighed = Weighed::of(&view(Mode::Default), &self.action);
+        modes.iter().map(|mode| decide_action(&view(*mode), &self.action, &weighed)).collect()
     }
 }
 
-fn decide_action(rules: &RuleSet, mode: Mode, context: &Context, call: &Call, action: &Action) -> Judgement {
-    let view = View { rules, mode, context, call };
-    let mut mandatory_asks = view.mandatory_asks(action);
+/// What is the same in every mode.
+struct Weighed<'a> {
+    /// What no rule and no mode approves, and what a line is not plain by.
+    mandatory_asks: Vec<MandatoryAsk>,
+    /// What a rule says for certain, or else perhaps, with why.
+    strict: Option<(Decision, &'a Rule, String)>,
+    quorum: Option<u32>,
+    risk: Risk,
+}
+
+impl<'a> Weighed<'a> {
+    fn of(view: &View<'a>, action: &Action) -> Self {
+        Self {
+            mandatory_asks: view.mandatory_asks_in_every_mode(action),
+            strict: view.strict(action),
+            quorum: view.quorum(action),
+            risk: risk::of(view.call, action, view.context),
+        }
+    }
+}
+
+fn decide_action(view: &View<'_>, action: &Action, weighed: &Weighed<'_>) -> Judgement {
+    let mode = view.mode;
+    let mut mandatory_asks = weighed.mandatory_asks.clone();
+    mandatory_asks.extend(view.mandatory_ask_of_mode(action));
     if mode == Mode::BypassPermissions {
         mandatory_asks.retain(MandatoryAsk::holds_in_bypass);
     }
-    let (said, rule, why) = view.said(action);
+    let (said, rule, why) = match &weighed.strict {
+        Some((decision, rule, why)) => (*decision, Some(*rule), why.clone()),
+        None => view.consented(action),
+    };
     let mandatory_ask = if mandatory_asks.is_empty() { Decision::Allow } else { Decision::Ask };
     let why = match mandatory_asks.first() {
         Some(first) if said < mandatory_ask || rule.is_none() && said == mandatory_ask => first.to_string(),
@@ -166,8 +201,8 @@ fn decide_action(rules: &RuleSet, mode: Mode, context: &Context, call: &Call, ac
         decision,
         why,
         suppress_always: is_perhaps || mandatory_asks.iter().any(|mandatory_ask| !mandatory_ask.is_about_the_mode()),
-        quorum: view.quorum(action),
-        risk: risk::of(call, action, context),
+        quorum: weighed.quorum,
+        risk: weighed.risk.clone(),
         rule: rule.cloned(),
         mandatory_asks,
     }
@@ -240,21 +275,20 @@ impl<'a> View<'a> {
         certain.chain(self.perhaps(action).filter_map(|(rule, _)| rule.quorum)).max()
     }
 
-    /// What the rules say, or else the mode.
-    fn said(&self, action: &Action) -> (Decision, Option<&'a Rule>, String) {
+    /// What deny and ask rules say, or might say.
+    fn strict(&self, action: &Action) -> Option<(Decision, &'a Rule, String)> {
         for decision in [Decision::Deny, Decision::Ask] {
             if let Some(rule) = self.matching(decision, action).next() {
-                return (decision, Some(rule), because(rule));
+                return Some((decision, rule, because(rule)));
             }
         }
-        if let Some((rule, why)) = self.perhaps(action).next() {
-            let verb = if rule.decision == Decision::Deny { "denies" } else { "asks for" };
-            return (
-                Decision::Ask,
-                Some(rule),
-                format!("{why}; the {} rule {} {verb} it", rule.source.origin.name(), rule.pattern),
-            );
-        }
+        let (rule, why) = self.perhaps(action).next()?;
+        let verb = if rule.decision == Decision::Deny { "denies" } else { "asks for" };
+        Some((Decision::Ask, rule, format!("{why}; the {} rule {} {verb} it", rule.source.origin.name(), rule.pattern)))
+    }
+
+    /// What allow rules say, or else the mode.
+    fn consented(&self, action: &Action) -> (Decision, Option<&'a Rule>, String) {
         match self.consent(action) {
             Ok(Some(rule)) => (Decision::Allow, Some(rule), because(rule)),
             Ok(None) => (Decision::Allow, None, format!("{} mode lets it pass", self.mode.name())),
@@ -263,6 +297,16 @@ impl<'a> View<'a> {
     }
 
     pub(super) fn mandatory_asks(&self, action: &Action) -> Vec<MandatoryAsk> {
+        let mut mandatory_asks = self.mandatory_asks_in_every_mode(action);
+        mandatory_asks.extend(self.mandatory_ask_of_mode(action));
+        mandatory_asks
+    }
+
+    fn mandatory_ask_of_mode(&self, action: &Action) -> Option<MandatoryAsk> {
+        (self.mode == Mode::Plan && !self.only_reads(action)).then_some(MandatoryAsk::PlanMode)
+    }
+
+    fn mandatory_asks_in_every_mode(&self, action: &Action) -> Vec<MandatoryAsk> {
         let mut mandatory_asks = vec![];
         mandatory_asks.extend(removal::critical(self.call, action, self.context).map(MandatoryAsk::CriticalRemoval));
         mandatory_asks.extend(safety::protected(self.call, action, self.context).map(MandatoryAsk::ProtectedPath));
@@ -296,9 +340,6 @@ impl<'a> View<'a> {
                 }
             }
             Action::File(_) | Action::Other => {}
-        }
-        if self.mode == Mode::Plan && !self.only_reads(action) {
-            mandatory_asks.push(MandatoryAsk::PlanMode);
         }
         mandatory_asks
     }

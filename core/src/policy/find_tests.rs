@@ -1,6 +1,7 @@
 //! Which names limit what find does something to: those that stand before the action, in the same alternative.
 
 use super::candidates::has_class;
+use super::command::name_of;
 use super::reading::does_more;
 use super::shell::ShellWord;
 
@@ -26,6 +27,21 @@ pub(super) fn limiting_names(words: &[ShellWord]) -> Vec<String> {
 pub(super) fn before_action(words: &[ShellWord]) -> &[ShellWord] {
     let at = words.iter().position(|word| does_more(&word.text)).unwrap_or(words.len());
     &words[..at]
+}
+
+/// Whether a word is a pattern of what find passes over: `-not -path './.git/*'` before what it does.
+pub(super) fn is_passed_over(words: &[ShellWord], at: usize) -> bool {
+    let is_not = |text: &str| matches!(text, "!" | "-not");
+    let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+    let is_find = words.first().is_some_and(|word| word.is_literal && name_of(&word.text) == "find");
+    // What is denied twice is meant after all, and so is what is denied in brackets that are.
+    let denies_more = texts.windows(2).any(|pair| is_not(pair[0]) && matches!(pair[1], "(" | "!" | "-not"));
+    is_find
+        && !denies_more
+        && at > 2
+        && is_not(texts[at - 2])
+        && matches!(texts[at - 1], "-path" | "-ipath" | "-wholename" | "-iwholename" | "-name" | "-iname")
+        && before_action(words).len() > at
 }
 
 fn is_action(text: &str) -> bool {

@@ -14,6 +14,7 @@ use super::environment::is_command;
 use super::feeding::is_interpreter;
 use super::handing::{inner, marks};
 use super::implied::settings;
+use super::leaving_out::{left_out, stops_early};
 use super::reading::{Reading, reading};
 use super::shell::{OUTER, Piece, Script, ShellWord, assignment};
 use super::starts::starts;
@@ -82,7 +83,7 @@ impl Suspects {
         let mut texts = vec![];
         let sets_options = OPTIONS.iter().any(|(name, _)| text.contains(name));
         for command in &script.commands {
-            let found = Found { is_nested: true, ..self.opened(command, &script) };
+            let found = Found { is_nested: true, is_in_text: true, ..self.opened(command, &script) };
             let starts: Vec<Vec<ShellWord>> =
                 starts(&found.words).into_iter().map(|start| found.words[start..].to_vec()).collect();
             let otherwise = starts.iter().find_map(|words| read_otherwise(words, &found, &[]));
@@ -153,7 +154,11 @@ impl Suspects {
     fn texts_of(&self, command: &Found) -> Vec<String> {
         let runs = runs_its_words(command);
         let prints = reading(&command.words) == Reading::Nothing && self.flow.reaches(command);
-        let words = command.words.iter().skip(1).filter(|_| runs || prints);
+        // A pattern for what is left out is no text that anything runs.
+        let left_out = left_out(&command.words, || stops_early(command, self));
+        let is_taken = |at: usize| left_out.iter().all(|left| left.at != at);
+        let words = command.words.iter().enumerate().skip(1).filter(|(at, _)| (runs || prints) && is_taken(*at));
+        let words = words.map(|(_, word)| word);
         let exported = command.words.iter().skip(1).filter_map(assignment);
         let set = command.assignments.iter().cloned().chain(exported);
         let set = set.filter(|(name, _)| runs || is_command(name)).filter_map(|(_, value)| code(&value));

@@ -239,7 +239,8 @@ fn names_a_file(rule: &Rule, specifier: &str, call: &Call, action: &Action, cont
     let Action::Shell(plan) = action else { return false };
     let patterns = path_patterns(rule, specifier, context, true);
     let fits = |path: &str| patterns.iter().any(|pattern| pattern.matches(path, true));
-    let mut words = plan.touched.files.iter().filter(|touch| touch.is_word && is_literal(&touch.path));
+    let mut words =
+        plan.touched.files.iter().filter(|touch| touch.is_word && !touch.is_perhaps && is_literal(&touch.path));
     words.any(|touch| {
         let own = Some(touch.path.as_str()).filter(|path| !has_dots(path));
         own.into_iter().chain(call.target(&touch.path)).any(fits)

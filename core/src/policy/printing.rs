@@ -272,7 +272,18 @@ pub(super) fn names_printed(command: &Found, suspects: &Suspects) -> Vec<String>
                 .take(MOST_GIVEN)
                 .collect()
         }
-        "echo" | "printf" | "realpath" | "readlink" | "du" => shapes(operands()),
+        // Its format counts again for further words.
+        "printf" => {
+            let joined = suspects.variables.formatted(rest).into_iter();
+            shapes(operands())
+                .into_iter()
+                .chain(
+                    joined
+                        .flat_map(|text| with_blanks(&text).split_whitespace().map(str::to_owned).collect::<Vec<_>>()),
+                )
+                .collect()
+        }
+        "echo" | "realpath" | "readlink" | "du" => shapes(operands()),
         "ls" if has('d') => shapes(operands()),
         "ls" if operands().is_empty() => vec![STAR.to_string()],
         "find" => shapes(whole_folders(rest)),

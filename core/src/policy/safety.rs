@@ -40,7 +40,7 @@ const PROTECTED_BELOW: [(&str, &str); 11] = [
 ];
 
 /// Files with the same effect.
-const PROTECTED_FILES: [&str; 56] = [
+pub(super) const PROTECTED_FILES: [&str; 56] = [
     ".bash_aliases",
     ".bash_login",
     ".bash_logout",

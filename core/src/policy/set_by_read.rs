@@ -68,7 +68,7 @@ impl Variables {
 }
 
 /// The names that `read` and its like fill in.
-fn filled_names(builtin: &str, rest: &[ShellWord]) -> Vec<ShellWord> {
+pub(super) fn filled_names(builtin: &str, rest: &[ShellWord]) -> Vec<ShellWord> {
     let with_a_value = if builtin == "read" { "dinNptua" } else { "dnOsucC" };
     let mut names = vec![];
     let mut rest = rest.iter();

@@ -6,6 +6,9 @@ use super::cutting::default_in;
 use super::shell::{ANY, Piece, ShellWord, assignment, set_by_word};
 use super::values::{MOST, Variables, is_name};
 
+/// More words of a function than this have no values of their own.
+const MOST_WORDS: usize = 9;
+
 impl Variables {
     /// Takes in what a command sets: `X=y`, `for X in y`, `export X=y`, `read X`, `${X:=y}`, and `$_` with its last word.
     pub(crate) fn learn(&mut self, assignments: &[(String, ShellWord)], words: &[ShellWord]) {
@@ -40,6 +43,17 @@ impl Variables {
         // Some of those above, `env` and whatever else takes them.
         for (name, value) in rest.iter().filter_map(set_by_word) {
             self.add(&name, &value);
+        }
+    }
+
+    /// The words of a function or of `set --`: `$1` may be the first of them, after a `shift` one behind it, or one that
+    /// nobody knows.
+    pub(super) fn learn_words(&mut self, words: &[ShellWord]) {
+        for (at, word) in words.iter().enumerate().take(MOST_WORDS) {
+            let mut values = self.values_of(word);
+            values.push(ANY.to_string());
+            let places = (1..=at + 1).map(|place| place.to_string()).chain(["@".to_owned(), "*".to_owned()]);
+            places.for_each(|place| self.add_values(&place, values.clone()));
         }
     }
 
@@ -106,7 +120,7 @@ impl Variables {
     }
 
     /// What a format of texts alone makes of words that are known.
-    fn formatted(&self, words: &[ShellWord]) -> Option<String> {
+    pub(super) fn formatted(&self, words: &[ShellWord]) -> Option<String> {
         let words = words.strip_prefix(&[ShellWord::plain("--")]).unwrap_or(words);
         let mut known = vec![];
         for word in words {

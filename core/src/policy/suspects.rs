@@ -10,6 +10,7 @@ use super::inert::is_inert;
 use super::languages;
 use super::perhaps::Flow;
 use super::receivers;
+use super::reckoning::runs_unknown;
 use super::set_by_read::texts_to_read;
 use super::shell::{Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment, doubt};
 use super::shifting::shifts;
@@ -50,6 +51,8 @@ pub(crate) struct Found {
     pub(crate) is_grouped: bool,
     /// It may be run more than once.
     pub(crate) is_repeated: bool,
+    /// It stands in a text of which nobody knows whether something runs it.
+    pub(crate) is_in_text: bool,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -72,6 +75,10 @@ pub(crate) struct Suspects {
     /// Why there may be more than were looked at.
     pub(crate) unfinished: Option<&'static str>,
     pub(crate) flow: Flow,
+    /// Texts that a shell may reckon with.
+    pub(crate) reckoned: Vec<String>,
+    /// The names of functions that it defines.
+    functions: BTreeSet<String>,
     text: usize,
     /// Scripts in quotes that were read.
     scripts: BTreeSet<String>,
@@ -100,6 +107,7 @@ impl Suspects {
         suspects.fill_in();
         suspects.name_programs();
         suspects.unseen = suspects.unseen.or(shifts(&suspects.found)).or(changes_shell(&suspects.found));
+        suspects.unseen = suspects.unseen.or_else(|| runs_unknown(&suspects));
         if suspects.is_unsure {
             suspects.unseen = suspects.unseen.or(may_start_another(&suspects.found));
         }
@@ -135,6 +143,8 @@ impl Suspects {
     /// Takes in commands and what they start; the texts that they may run as scripts are still to be read.
     fn look(&mut self, script: &Script) -> Vec<String> {
         self.is_unsure |= script.is_unsure;
+        self.reckoned.extend(script.reckoned.iter().cloned());
+        self.functions.extend(script.functions.iter().cloned());
         script.commands.iter().for_each(|command| self.variables.learn(&command.assignments, &command.words));
         // Those that stand there plainly come first, so that no other can take their room.
         let found: Vec<Found> = script.commands.iter().map(|command| self.opened(command, script)).collect();
@@ -183,6 +193,14 @@ impl Suspects {
         for round in 0..ROUNDS {
             before = self.variables.clone();
             self.found.iter().for_each(|command| self.variables.learn_read(command, &texts));
+            for command in &self.found {
+                let Some((first, rest)) = command.words.split_first() else { continue };
+                if self.functions.contains(&first.text) {
+                    self.variables.learn_words(rest);
+                } else if first.text == "set" && rest.first().is_some_and(|word| word.text == "--") {
+                    self.variables.learn_words(&rest[1..]);
+                }
+            }
             for command in &self.found {
                 // What is added to itself grows only where it is done again.
                 let grows = |(name, value): &(String, ShellWord)| value.pieces.contains(&Piece::Variable(name.clone()));
@@ -240,6 +258,7 @@ impl Suspects {
             is_nested: command.is_nested,
             is_grouped: script.has_groups,
             is_repeated: script.repeats,
+            is_in_text: false,
         }
     }
 }

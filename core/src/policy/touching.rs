@@ -12,13 +12,14 @@ use super::candidates::names_in;
 use super::command::name_of;
 use super::copying::copied;
 use super::erasing::interprets;
+use super::find_tests::is_passed_over;
 use super::folders::{Folders, prints_git_folder};
 use super::handing::{inner, marks, taker};
 use super::inert::{is_inert, started};
 use super::leaving::is_lost;
 use super::leaving_out::{left_out, stops_early};
 use super::linking::led_to;
-use super::messages::{is_data, is_message};
+use super::messages::{is_data, is_message, is_sent};
 use super::reading::{Descent, Reading, descent, descent_of, prints_names, reading};
 use super::saving::saved_as;
 use super::searching::searches_here;
@@ -39,6 +40,8 @@ pub(crate) struct Touch {
     pub(crate) may_change: bool,
     /// It stands there as a word, or behind `=` and its like.
     pub(crate) is_word: bool,
+    /// Only something that may be run, or taken for a pattern, names it: nothing is denied for it, and somebody is asked.
+    pub(crate) is_perhaps: bool,
     /// Whether what lies below it counts as well.
     pub(crate) descent: Descent,
     /// Of that, these files do not.
@@ -136,7 +139,8 @@ impl Toucher<'_> {
                 Way::Copy | Way::Given => continue,
             };
             let descent = if self.names_streams { Descent::All } else { Descent::No };
-            self.word(&redirect.target, &Touch { may_change, is_word: true, descent, ..Touch::default() });
+            let is_perhaps = command.is_in_text;
+            self.word(&redirect.target, &Touch { may_change, is_word: true, is_perhaps, descent, ..Touch::default() });
         }
         self.implied(command);
         let Some((first, rest)) = command.words.split_first() else { return };
@@ -146,7 +150,8 @@ impl Toucher<'_> {
             // A program is only run where it is one word, and known.
             let is_known = |shape: &String| is_literal(shape) && !shape.contains([OUTER, ' ', '\t', '\n']);
             let may_change = !self.suspects.variables.spellings(first).iter().all(is_known);
-            self.word(first, &Touch { may_change, is_word: true, ..Touch::default() });
+            let is_perhaps = command.is_in_text;
+            self.word(first, &Touch { may_change, is_word: true, is_perhaps, ..Touch::default() });
         }
         // What it prints may be the words of another.
         let handed_on = command.is_nested || self.consumed != Reading::Nothing;
@@ -164,9 +169,13 @@ impl Toucher<'_> {
         let left_out = left_out(&command.words, || stops_early(command, self.suspects));
         let copied = copied(&command.words);
         let passed_over = PassedOver::by(command, &left_out, self.suspects);
-        let touch = Touch { path: String::new(), may_change, is_word: true, descent, passed_over };
+        let is_perhaps = command.is_in_text;
+        let touch = Touch { path: String::new(), may_change, is_word: true, is_perhaps, descent, passed_over };
         for (at, word) in command.words.iter().enumerate().skip(1) {
-            let is_no_file = is_data(&command.words, at) || is_message(&command.words, at);
+            let is_no_file = is_data(&command.words, at)
+                || is_message(&command.words, at)
+                || is_passed_over(&command.words, at)
+                || is_sent(&command.words, at);
             if !left_out.iter().any(|left| left.at == at) && !is_no_file {
                 let may_change = may_change && !copied.as_ref().is_some_and(|copied| copied.sources.contains(&at));
                 let descent = descent_of(&command.words, at, descent);
@@ -178,7 +187,7 @@ impl Toucher<'_> {
         }
         // The rest of what a program makes of its words is looked for on the disk.
         for name in own_patterns(command, self.suspects).iter().filter(|name| is_literal(name)) {
-            self.name(name, &touch);
+            self.name(name, &Touch { is_perhaps: true, ..touch.clone() });
         }
         if kind == Reading::Perhaps {
             let saved = starts(&command.words).into_iter().flat_map(|at| saved_as(&command.words[at..], self.suspects));
@@ -263,7 +272,10 @@ impl Toucher<'_> {
         if is_made && (is_whole || !self.only_prints && begins_anew(word)) {
             self.touched.insert(Touch { path: ANY.to_string(), ..touch.clone() });
         }
-        if !is_whole || self.prints_git_folder {
+        // A name that was put together where the line has set it.
+        let is_text = |c: char| !matches!(c, ANY | STAR | ONE | OUTER);
+        let is_joined = |shape: &String| shape.contains(ANY) && shape.contains(is_text);
+        if !is_whole || self.prints_git_folder || self.suspects.variables.shapes(word).iter().any(is_joined) {
             self.fill(word, touch);
         }
     }

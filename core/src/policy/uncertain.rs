@@ -45,6 +45,11 @@ impl Suspects {
         if is_own || word.is_literal {
             return;
         }
+        // The name of a folder that the line itself may have made.
+        let is_folder = |piece: &Piece| matches!(piece, Piece::MadeOf(name, _) if matches!(name.as_str(), "PWD" | "OLDPWD" | "DIRSTACK"));
+        if word.pieces.iter().any(is_folder) {
+            self.unseen = Some("which program it starts is not certain");
+        }
         for shape in self.variables.spellings(word) {
             let name = shape.trim_start().split([' ', '\t', '\n']).next().unwrap_or_default();
             let name = name_of(name);

@@ -12,7 +12,7 @@ use super::Check;
 use crate::cli::say;
 use crate::config::Paths;
 use crate::failure::Failure;
-use crate::rules::Rules;
+use crate::rules::{RealDisk, Rules};
 
 impl Check {
     /// Says a line for every line and mode, in their order, so that a program can hold one against the other.
@@ -26,12 +26,14 @@ impl Check {
             })?;
             Box::new(BufReader::new(opened))
         };
+        // Many lines are about few files. What lies where is looked up once for all of them.
+        let disk = RealDisk::new();
         for line in lines.lines() {
             let line = line.with_context(reading)?;
             // A command of several lines is written in JSON, as one string.
             let text = serde_json::from_str::<String>(&line).unwrap_or(line);
             let input = self.input(&text).or_else(|problem| self.as_text(&text).ok_or(problem))?;
-            for (mode, ruling) in self.modes.iter().zip(self.rulings(paths, rules, context, &input)?) {
+            for (mode, ruling) in self.modes.iter().zip(self.rulings(paths, rules, context, &input, &disk)?) {
                 say(&if self.json {
                     format!("{}\n", self.in_json(*mode, &ruling))
                 } else {

@@ -73,6 +73,15 @@ fn inside_an_agent_no_command_starts_stops_or_installs_anything() {
     assert!(!home.project().join(".claude").exists() && !home.user().join(".claude.json").exists());
     let tried: Vec<Value> = home.records("access_denied").iter().map(|record| record["what"].clone()).collect();
     assert_eq!(tried.len(), refused.len() * 3, "{tried:#?}");
+    if cfg!(target_os = "linux") {
+        // A namespace in which it is the first process hides nobody above it.
+        let ran = inside(&home, "unshare -Urpf $P rules add allow Bash");
+        ran.refused(4, "this runs inside Claude Code (pid ");
+        for line in ["$P rules add allow Bash", "sh -c '$P rules add allow Bash; exit $?'"] {
+            let ran = inside(&home, &format!("unshare -Urpfm --mount-proc {line}"));
+            ran.refused(4, "it runs in a process namespace of its own");
+        }
+    }
     for line in
         ["$P status", "$P rules list", "$P service status --json", "$P say hello", "$P log -n 1", "$P token list"]
     {

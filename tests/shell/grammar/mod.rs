@@ -5,6 +5,7 @@ mod composed;
 mod options;
 mod plan;
 mod readers;
+mod reckoned;
 mod removals;
 mod scripts;
 mod spellings;
@@ -70,8 +71,15 @@ pub(crate) struct Family {
     pub(crate) apply: fn(usize, &mut Rng, &Stage) -> Option<(Stage, String)>,
 }
 
-const FAMILIES: [Family; 6] =
-    [spellings::FAMILY, wrappers::FAMILY, scripts::FAMILY, stdin::FAMILY, options::FAMILY, composed::FAMILY];
+const FAMILIES: [Family; 7] = [
+    spellings::FAMILY,
+    wrappers::FAMILY,
+    scripts::FAMILY,
+    stdin::FAMILY,
+    options::FAMILY,
+    composed::FAMILY,
+    reckoned::FAMILY,
+];
 
 /// Cases without an end, by number: first each production alone around each kind of target, then one to three at random.
 pub(crate) fn case(run: u64, number: usize) -> Case {
@@ -105,7 +113,7 @@ fn random(seed: u64) -> Case {
     for _ in 0..depth {
         // A production that does not fit leaves its turn to another.
         for _ in 0..4 {
-            let list = *rng.pick(&[0, 0, 1, 1, 2, 2, 2, 3, 4, 5]);
+            let list = *rng.pick(&[0, 0, 1, 1, 2, 2, 2, 3, 4, 5, 6]);
             let step = Choice { list, at: rng.below((FAMILIES[list].size)()), seed: rng.next() };
             let mut plan = case.plan.clone().expect("a generated case has a plan");
             plan.steps.push(step);

@@ -5,7 +5,7 @@ use super::{Family, Stage, is_literal};
 
 /// A word as it is written instead, and what has to be said before the command. `W` is the word, `H` and `T` its first
 /// letter and the rest, `U` the word in capitals, `R` reversed, `X` its bytes in hexadecimal, `P` where the program lies.
-const SPELLINGS: [(&str, &str); 57] = [
+const SPELLINGS: [(&str, &str); 64] = [
     ("", "'W'"),
     ("", "\"W\""),
     ("", "H\"T\""),
@@ -21,6 +21,11 @@ const SPELLINGS: [(&str, &str); 57] = [
     ("", "$(rev <<<R)"),
     ("", "$(<<<W cat)"),
     ("", "$(tr A-Z a-z <<<U)"),
+    ("", "$(printf %s H T)"),
+    ("X=$(echo H)T", "$X"),
+    ("X=H$(echo T)", "$X"),
+    ("X=`echo H`T", "$X"),
+    ("for X in $(echo H)T; do :; done", "$X"),
     ("", "$(pwd)/W"),
     ("", "\"$(git rev-parse --show-toplevel)/W\""),
     ("", "${none:-W}"),
@@ -54,6 +59,8 @@ const SPELLINGS: [(&str, &str); 57] = [
     ("[[ W =~ .* ]]", "${BASH_REMATCH[0]}"),
     ("IFS=:; X=W", "$X"),
     ("f() { X=W; }; f", "$X"),
+    ("f() { X=$1$2; }; f H T", "$X"),
+    ("X=$(echo W)", "$X"),
     ("getopts :a: X -W; X=W", "$X"),
     ("X=W", "$\\\nX"),
     ("X=W", "\"$\\\nX\""),
@@ -66,7 +73,7 @@ const SPELLINGS: [(&str, &str); 57] = [
 ];
 
 /// For a program alone: it is found by a path, a pattern, or a name that the shell has for it.
-const PROGRAMS: [(&str, &str); 13] = [
+const PROGRAMS: [(&str, &str); 15] = [
     ("", "P"),
     ("", "@W@/bin/../bin/W"),
     ("", "D/H*"),
@@ -80,6 +87,8 @@ const PROGRAMS: [(&str, &str); 13] = [
     ("alias X=W\n", "X"),
     ("hash -p P X", "X"),
     ("PATH+=:/x", "W"),
+    ("mkdir -p /tmp/W; cd /tmp/W", "${PWD##*/}"),
+    ("mkdir -p /tmp/W; cd /tmp/W; cd /", "${OLDPWD##*/}"),
 ];
 
 /// For several words at once.

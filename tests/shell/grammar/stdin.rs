@@ -107,7 +107,7 @@ fn apply(at: usize, rng: &mut Rng, stage: &Stage) -> Option<(Stage, String)> {
     Some((Stage::Script(line.trim_end_matches('\n').to_owned()), format!("{} → {reader}", printer.replace('\n', "⏎"))))
 }
 
-fn fill(template: &str, text: &str) -> String {
+pub(super) fn fill(template: &str, text: &str) -> String {
     template
         .replace("{Q}", &quoted(text))
         .replace("{D}", &double_quoted(text))

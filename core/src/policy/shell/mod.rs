@@ -6,9 +6,11 @@
 
 use std::collections::BTreeSet;
 
+mod expressions;
 mod read;
 mod word;
 
+pub(crate) use expressions::expression_parts;
 pub(crate) use read::{assignment, set_by_word};
 pub(crate) use word::{ANY, LIST, ONE, OUTER, Piece, STAR, ShellWord};
 
@@ -128,6 +130,10 @@ pub(crate) struct Script {
     pub(crate) has_groups: bool,
     /// Some of it may be run again: it has loops or functions.
     pub(crate) repeats: bool,
+    /// The names of functions that it defines.
+    pub(crate) functions: BTreeSet<String>,
+    /// Texts in it that a shell may reckon with.
+    pub(crate) reckoned: Vec<String>,
 }
 
 impl Script {

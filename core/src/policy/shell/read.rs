@@ -15,6 +15,7 @@ const DEEPEST: usize = 12;
 pub(super) fn script(line: &str) -> Script {
     let mut script = Script::default();
     read(line, 0, &mut script);
+    script.reckoned = super::expressions::expressions(line);
     script
 }
 
@@ -216,6 +217,10 @@ impl ShellReader<'_> {
             return self.redirect();
         }
         if matches!(c, '(' | ')') {
+            // What stands before the one that closes is as certain as it was.
+            if c == ')' {
+                self.end_word();
+            }
             let opens_group = c == '(' && self.word.is_none() && self.command.is_empty() && self.peek(1) != Some('(');
             let is_group = opens_group || c == ')' && self.open > 0;
             self.not_plain(if is_group { doubt::GROUP } else { "it holds brackets" });
@@ -239,6 +244,8 @@ impl ShellReader<'_> {
                 self.command = ShellCommand::new(Joint::Start, self.depth > 0);
             }
             let is_function = self.follows("()") || self.follows("( )");
+            let name = self.command.words.last().filter(|_| is_function).map(|word| word.text.clone());
+            self.script.functions.extend(name);
             self.script.is_unsure |= is_function;
             self.script.repeats |= is_function;
             self.end_command(self.joint_of_group(c));

@@ -29,7 +29,9 @@ impl ShellReader<'_> {
             own.flat_map(|command| command.assignments.into_iter().map(|(_, value)| value).chain(command.words));
         // `[key]=value`
         let value = |word: ShellWord| match word.raw.split_once("]=") {
-            Some((_, value)) if word.raw.starts_with('[') => ShellWord { is_quoted: true, ..ShellWord::read(value) },
+            Some((_, value)) if word.raw.starts_with('[') => {
+                ShellWord { is_quoted: true, ..ShellWord::read(value.trim_matches(['\'', '"'])) }
+            }
             _ => word,
         };
         let opened = |word: ShellWord| match word.is_literal || !word.text.contains('{') {

@@ -235,8 +235,43 @@ impl ShellReader<'_> {
         if words.next() == Some("mktemp") && words.all(is_plain) {
             self.word().pieces.push(Piece::Text("/tmp/tmp.".to_owned()));
         }
-        self.word().fill("", Piece::Unknown);
+        match said(command) {
+            Some(text) => text.chars().for_each(|c| self.push(c)),
+            None => self.word().fill("", Piece::Unknown),
+        }
     }
+}
+
+/// What a command surely prints, where that is one plain word that stands in it: `echo -delete`.
+fn said(command: &str) -> Option<String> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let words: Vec<&str> = words.iter().map(|word| unquoted(word)).collect();
+    let text = match words.as_slice() {
+        ["echo", word] | ["echo", "-n", word] | ["printf", word] if *word != "-n" => (*word).to_owned(),
+        ["printf", "%s" | "%s\\n", rest @ ..] if !rest.is_empty() && (words[1] == "%s" || rest.len() == 1) => {
+            rest.concat()
+        }
+        ["cat", "<<<", word] => (*word).to_owned(),
+        ["cat", word] => unquoted(word.strip_prefix("<<<")?).to_owned(),
+        _ => return None,
+    };
+    // Nothing that is more than itself to a shell, to echo or to printf.
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | ',' | '+' | '@' | '=');
+    let is_option =
+        matches!(words[0], "echo" | "printf") && words.len() == 2 && text.starts_with('-') && text.len() < 4;
+    (!text.is_empty() && text.chars().all(is_plain) && !(is_option && is_echo_option(&text))).then_some(text)
+}
+
+/// `-n`, `-e`, `-E`: echo prints nothing of it, and printf takes `-v`.
+fn is_echo_option(text: &str) -> bool {
+    text[1..].chars().all(|c| matches!(c, 'n' | 'e' | 'E' | 'v'))
+}
+
+/// A word without the quotes around it.
+fn unquoted(word: &str) -> &str {
+    let inside = |quote: char| word.strip_prefix(quote).and_then(|word| word.strip_suffix(quote));
+    inside('\'').or_else(|| inside('"')).unwrap_or(word)
 }
 
 #[cfg(test)]

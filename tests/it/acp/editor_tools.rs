@@ -170,6 +170,9 @@ fn a_call_that_is_not_what_was_shown_is_not_made() {
     let home = Home::new();
     let (link, one, other) =
         (home.project().join("link.txt"), home.project().join("one.txt"), home.project().join("other.txt"));
+    for file in [&one, &other] {
+        fs::write(file, "old\n").unwrap();
+    }
     std::os::unix::fs::symlink(&one, &link).unwrap();
     // A hook of the user's own changes what is run after everybody has seen it.
     let changed = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow",
@@ -191,7 +194,9 @@ fn a_call_that_is_not_what_was_shown_is_not_made() {
     desk.editor.choose(&asked, "allow_once");
     assert_eq!(desk.editor.stop_reason(prompt), "end_turn");
     model.wait_for_turn("its path leads to another file");
-    assert!(!one.exists() && !other.exists());
+    for file in [&one, &other] {
+        assert_eq!(fs::read_to_string(file).unwrap(), "old\n");
+    }
 
     desk.turn(&session, "run it", "allow_once");
     model.wait_for_turn("this is not the call that was allowed");

@@ -74,7 +74,7 @@ impl Session {
 }
 
 impl SettingResponder {
-    pub(super) fn refuse(self, why: &str) {
+    pub(in crate::fronts::acp) fn refuse(self, why: &str) {
         let error = Error::new(-32602, why);
         match self {
             Self::Mode(responder) => drop(responder.respond_with_error(error)),

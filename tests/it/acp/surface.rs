@@ -71,7 +71,7 @@ fn the_mode_and_the_model_are_set_as_options() {
 #[test]
 fn one_request_of_several_prompts_is_cancelled() {
     let (home, latch) = (Home::new(), Latch::new());
-    let model = Model::start(vec![Rule::on_text("hold it").say("never").held_by(&latch)]);
+    let model = Model::start(vec![Rule::on_text("hold it").say("never").held_by(&latch).once()]);
     let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
     let session = editor.new_session(&home);
     let first = editor.prompt(&session, "hold it");

@@ -33,8 +33,8 @@ pub(super) fn forget_older(folder: &Path) {
 #[derive(Debug, Default)]
 pub(super) struct EditorServers {
     for_client: Option<ServersFile>,
-    /// The servers themselves, where Claude Code is told to start the gateway for each.
-    for_gateway: Option<ServersFile>,
+    /// The servers themselves, where Claude Code is told to start the gateway for each: kept for it.
+    _for_gateway: Option<ServersFile>,
 }
 
 impl EditorServers {
@@ -56,7 +56,7 @@ impl EditorServers {
             }
         };
         let (file, _) = ServersFile::write(folder, shown)?;
-        Ok(Self { for_client: Some(file), for_gateway })
+        Ok(Self { for_client: Some(file), _for_gateway: for_gateway })
     }
 
     /// The file that Claude Code reads when it starts.
@@ -152,14 +152,14 @@ mod tests {
 
         let mut behind = write(Some(Path::new("/bin/portcullis")));
         let shown = read(Path::new(&behind.path().unwrap()));
-        let kept = &behind.for_gateway.as_ref().unwrap().0;
+        let kept = &behind._for_gateway.as_ref().unwrap().0;
         let name = kept.file_name().unwrap().to_str().unwrap();
         let args = json!(["mcp", "serve", "--server", "web", "--editor-servers", name]);
         assert_eq!(shown["mcpServers"]["web"], json!({"type": "stdio", "command": "/bin/portcullis", "args": args}));
         assert!(!shown.to_string().contains("secret"));
         assert_eq!(read(kept), entries);
         behind.were_read();
-        assert_eq!((behind.path(), behind.for_gateway.as_ref().unwrap().0.exists()), (None, true));
+        assert_eq!((behind.path(), behind._for_gateway.as_ref().unwrap().0.exists()), (None, true));
         drop(behind);
         // No process has such a number.
         fs::write(folder.path().join("acp-servers-4194305-x.json"), "secret").unwrap();

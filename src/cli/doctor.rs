@@ -17,7 +17,7 @@ use std::process::ExitCode;
 use serde_json::json;
 
 use super::channel::working_folder;
-use super::{environment, log_at, paths, say};
+use super::{configuration, environment, log_at, paths, say};
 use finding::{Finding, Level};
 use works::{Connection, Works};
 
@@ -49,7 +49,8 @@ impl Doctor {
         findings.extend(log.findings);
         findings.push(channel::sessions(&gate.sessions, gate.is_running));
         findings.extend(mode::look(&gate.sessions, &project));
-        findings.push(editor::look().await);
+        let acp = configuration(&paths, None).map(|config| config.acp).unwrap_or_default();
+        findings.push(editor::look(&acp).await);
         let works = Works::new(&findings, log.channel_is_open);
         let failed = findings.iter().any(|finding| finding.level == Level::Fail);
         if self.json {

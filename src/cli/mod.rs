@@ -251,9 +251,11 @@ fn is_fresh() -> bool {
 
 /// Log lines go to standard error; standard output belongs to the protocol, or to the answer.
 fn log_at(level: &str) {
+    // What the library of ACP warns of has its answer already, in other words and at length.
     use std::io::IsTerminal as _;
-    let filter = tracing_subscriber::EnvFilter::try_from_env("PORTCULLIS_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new(format!("warn,portcullis={level}")));
+    let filter = tracing_subscriber::EnvFilter::try_from_env("PORTCULLIS_LOG").unwrap_or_else(|_| {
+        tracing_subscriber::EnvFilter::new(format!("warn,agent_client_protocol=error,portcullis={level}"))
+    });
     let logging = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(std::io::stderr)

@@ -189,6 +189,7 @@ impl Run {
             front: AT_THE_TERMINAL,
             channels: None,
             editor: None,
+            spare: None,
         })
     }
 

@@ -31,7 +31,7 @@ pub(crate) use owner::{kept_secret, look_at_token, owner_token};
 pub(crate) use paths::Paths;
 pub(crate) use read::Environment;
 pub(crate) use secret::{TokenHash, generate_token};
-pub(crate) use table::{Config, HEADER_TIME, NotifyTable, QUEUE, QUEUE_BYTES, SESSION_BYTES, WATCHER};
+pub(crate) use table::{AcpTable, Config, HEADER_TIME, NotifyTable, QUEUE, QUEUE_BYTES, SESSION_BYTES, WATCHER};
 pub(crate) use values::{Approvals, Durability, Folder, Listen, MODES, Outside};
 
 impl Config {

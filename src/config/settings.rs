@@ -150,6 +150,18 @@ pub(super) static SETTINGS: &[Setting] = &[
         accepts: Accepts::Bool,
     },
     Setting {
+        key: "acp.gateway",
+        written: WrittenIn::File,
+        meaning: "whether MCP servers that an editor brings along are put behind the gateway; else Claude Code starts them itself, and their calls pass your rules as those of any other tool",
+        accepts: Accepts::Bool,
+    },
+    Setting {
+        key: "acp.prewarm",
+        written: WrittenIn::File,
+        meaning: "whether `portcullis acp` keeps a Claude Code started for the next session in the folder of the last; it takes about 250 MB, and hooks for the start of a session run when it is started",
+        accepts: Accepts::Bool,
+    },
+    Setting {
         key: "notify.command",
         written: WrittenIn::File,
         meaning: "a program of yours, with its arguments, that is run when a prompt has waited, a session is over or a reply came; it gets a JSON object on standard input, no shell is used, and after 20 seconds it is killed",

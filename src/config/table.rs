@@ -40,6 +40,7 @@ pub(crate) struct Config {
     pub(crate) hooks: HooksTable,
     pub(crate) notify: NotifyTable,
     pub(crate) mcp: McpTable,
+    pub(crate) acp: AcpTable,
     pub(crate) limits: LimitsTable,
     /// Seconds by sender.
     pub(crate) coalesce: BTreeMap<String, u64>,
@@ -78,6 +79,16 @@ pub(crate) struct NotifyTable {
     pub(crate) command: Vec<String>,
     #[serde(rename = "after_seconds", with = "values::seconds")]
     pub(crate) after: Duration,
+}
+
+/// `[acp]`: sessions of editors.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct AcpTable {
+    #[serde(deserialize_with = "values::switch")]
+    pub(crate) gateway: bool,
+    #[serde(deserialize_with = "values::switch")]
+    pub(crate) prewarm: bool,
 }
 
 /// `[mcp]`: MCP servers behind the gateway.
@@ -201,6 +212,7 @@ impl Default for Config {
             hooks: HooksTable::default(),
             notify: NotifyTable::default(),
             mcp: McpTable::default(),
+            acp: AcpTable::default(),
             limits: LimitsTable::default(),
             coalesce: BTreeMap::new(),
             projects: BTreeMap::new(),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use futures_util::FutureExt as _;
 use portcullis_core::policy::Mode;
 use portcullis_core::{AskTimeout, Label, OnTimeout, SessionAbout, SessionId};
 use portcullis_wire::api::{DefaultModeView, SetModeView};
@@ -20,7 +21,7 @@ use super::standing::Standings;
 use crate::agents::claude::control::{Outcome, Start, drive};
 use crate::agents::claude::editor::EditorTools;
 use crate::agents::claude::hosted::StartedChannels;
-use crate::agents::claude::process::{Beginning, Holder, Options, find};
+use crate::agents::claude::process::{Beginning, HeldProcess, Holder, Options, find};
 use crate::config::{Config, Paths, environment};
 use crate::failure::Failure;
 use crate::files::FileStore;
@@ -64,6 +65,46 @@ pub(crate) struct LaunchOptions {
     pub(crate) channels: Option<StartedChannels>,
     /// What goes through the editor at that front.
     pub(crate) editor: Option<EditorTools>,
+    /// One that was started before, for a session like this.
+    pub(crate) spare: Option<SpareAgent>,
+}
+
+/// A Claude Code that runs before anybody wants it. It is no session yet, and the gate does not know of it.
+pub(crate) struct SpareAgent {
+    claude: PathBuf,
+    options: Options,
+    session: SessionId,
+    held: HeldProcess,
+}
+
+impl SpareAgent {
+    /// Starts one.
+    pub(crate) async fn start(
+        paths: &Paths,
+        config: &Config,
+        claude: Option<&Path>,
+        claude_options: Options,
+    ) -> anyhow::Result<Self> {
+        let claude = found(claude.unwrap_or(&config.claude))?;
+        let options = options(paths, config, claude_options).await?;
+        let session = mint(SessionId::new);
+        let held = hold(&claude, &options, session)?;
+        Ok(Self { claude, options, session, held })
+    }
+
+    /// Its process, if it runs and was started as is wanted now.
+    fn if_it_fits(mut self, claude: &Path, options: &Options) -> Result<(SessionId, HeldProcess), Box<Self>> {
+        let is_alike = self.claude == claude && self.options == *options;
+        match is_alike && self.held.holder.gone().now_or_never().is_none() {
+            true => Ok((self.session, self.held)),
+            false => Err(Box::new(self)),
+        }
+    }
+
+    /// Nobody wants it. Returns when nothing of it is left.
+    pub(crate) async fn end(self) {
+        self.held.holder.end().await;
+    }
 }
 
 /// A session that runs, as the front that started it has it.
@@ -103,14 +144,21 @@ impl Running {
 
 /// Starts the session. It runs in this process until it ends; whoever drops the ends does not end it.
 pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions) -> anyhow::Result<Launched> {
-    let name = wanted.claude.as_deref().unwrap_or(&config.claude);
-    let claude = find(name, environment("PATH")).ok_or_else(|| no_claude(name))?;
+    let claude = found(wanted.claude.as_deref().unwrap_or(&config.claude))?;
     let mut options = options(paths, config, wanted.claude_options).await?;
     options.mcp_config.extend(wanted.channels.as_ref().map(StartedChannels::client_config));
     options.allow.extend(wanted.editor.iter().flat_map(|_| EditorTools::allowed()));
     let label = label(wanted.label.as_deref(), &options.folder)?;
-    let session = wanted.session.unwrap_or_else(|| mint(SessionId::new));
-    let held = Holder::start(&claude, options.command(&reach::this_program()?, &claude), &session.to_string())?;
+    let (session, held) = match wanted.spare.map(|spare| spare.if_it_fits(&claude, &options)) {
+        Some(Ok(taken)) => taken,
+        unfit => {
+            if let Some(Err(unfit)) = unfit {
+                tokio::spawn(unfit.end());
+            }
+            let session = wanted.session.unwrap_or_else(|| mint(SessionId::new));
+            (session, hold(&claude, &options, session)?)
+        }
+    };
     let label_chosen = wanted.label.is_some();
     let about = about(wanted.connected_by, &options, label.clone(), held.holder.pid());
     let about = SessionAbout { label_chosen, ..about };
@@ -175,6 +223,14 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         mode: options.mode,
         running: Running { driving, sharing, listening, writers },
     })
+}
+
+fn found(name: &Path) -> anyhow::Result<PathBuf> {
+    Ok(find(name, environment("PATH")).ok_or_else(|| no_claude(name))?)
+}
+
+fn hold(claude: &Path, options: &Options, session: SessionId) -> anyhow::Result<HeldProcess> {
+    Holder::start(claude, options.command(&reach::this_program()?, claude), &session.to_string())
 }
 
 /// What the front that started the session wants. It directs the session in any case, but answers only where it may.

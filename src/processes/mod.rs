@@ -97,10 +97,15 @@ fn runs_our_command(pid: u32, command: &str) -> bool {
     }
 }
 
-/// Whether an agent is driven by us: its parent is a guard of ours, which does nothing but hold it.
+/// Whether an agent is driven by us.
 pub(crate) fn is_driven(agent: u32) -> bool {
+    guard_of(agent).is_some()
+}
+
+/// The guard of an agent that we drive: its parent, a process of ours that does nothing but hold it.
+pub(crate) fn guard_of(agent: u32) -> Option<u32> {
     // A program of any other name for itself would switch the hooks off.
-    lineage(agent).get(1).copied().is_some_and(|parent| runs_our_command(parent, "__guard"))
+    lineage(agent).get(1).copied().filter(|parent| runs_our_command(*parent, "__guard"))
 }
 
 /// Whether a process is one of ours that looks at MCP servers or uses them, or holds one for that: no agent.

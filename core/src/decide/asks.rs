@@ -32,7 +32,11 @@ pub(super) fn asked(state: &State, now: Moment, session: SessionId, new: NewAsk,
     }
     let code = free_code(state, &new.origin, entropy);
     let before = earlier::verdict(state, session, &new).map(|(ask, verdict)| {
-        let ruling = Ruling { why: Some(format!("answered as {}", ask.code)), ..Ruling::plain(Behavior::Allow) };
+        // A client that was told to remember it for the session asks no more, and makes the next call as well. What it
+        // remembers for longer is for its own folder or user, and no rule of the gateway's.
+        let scope = verdict.ruling.scope.min(Scope::Session);
+        let why = Some(format!("answered as {}", ask.code));
+        let ruling = Ruling { why, scope, ..Ruling::plain(Behavior::Allow) };
         Verdict { ruling, at: now, idempotency_key: None, ..(*verdict).clone() }
     });
     let NewAsk { id, source, origin, tool, description, preview, details } = new;

@@ -7,17 +7,27 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 use super::finding::{Blocks, Finding};
+use crate::config::AcpTable;
 
 /// It answers at once, without a gate and without Claude Code.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Does what an editor does first: starts it, and asks what it can.
-pub(super) async fn look() -> Finding {
+pub(super) async fn look(acp: &AcpTable) -> Finding {
     match tokio::time::timeout(ANSWER_TIMEOUT, initialize()).await {
-        Ok(Ok(version)) => Finding::ok("editors", format!("`portcullis acp` answers, with ACP {version}")),
+        Ok(Ok(version)) => Finding::ok("editors", works(version, acp)),
         Ok(Err(error)) => broken(format!("`portcullis acp` does not answer: {error:#}")),
         Err(_) => broken("`portcullis acp` does not answer".to_owned()),
     }
+}
+
+fn works(version: u64, acp: &AcpTable) -> String {
+    let servers = if acp.gateway { "behind the gateway" } else { "started by Claude Code" };
+    let spare = if acp.prewarm { "; a Claude Code is kept for the next session" } else { "" };
+    format!(
+        "`portcullis acp` answers, with ACP {version}; files and terminals go through an editor that has them \
+         (--client-fs, --client-terminal); its MCP servers are {servers}{spare}"
+    )
 }
 
 fn broken(what: String) -> Finding {

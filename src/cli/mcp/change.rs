@@ -41,7 +41,7 @@ impl ServerScope {
             ServerLayer::Project => Some(Self::Claude(SettingsScope::Project)),
             ServerLayer::User => Some(Self::Claude(SettingsScope::User)),
             ServerLayer::Gateway => Some(Self::Gateway),
-            ServerLayer::Managed | ServerLayer::Plugin | ServerLayer::ClaudeAi => None,
+            ServerLayer::Managed | ServerLayer::Editor | ServerLayer::Plugin | ServerLayer::ClaudeAi => None,
         }
     }
 

@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::super::signals::stop_on_signals;
 use super::super::{log_at, paths};
-use super::serve::{attached, is_everywhere, of_files, settings_of};
+use super::serve::{OnlyServer, attached, is_everywhere, of_files, settings_of};
 use super::variable;
 use crate::agents::gateway::http::{self, FromGate, HostedServers};
 use crate::agents::gateway::{Gateway, OfferedServers, WantedOffer};
@@ -41,7 +41,7 @@ impl McpHost {
         let mut output = tokio::io::stdout();
         output.write_all(b"\n").await?;
         output.flush().await?;
-        let read = of_files(PathBuf::from("/"), paths.clone(), None, is_everywhere);
+        let read = of_files(PathBuf::from("/"), paths.clone(), OnlyServer::default(), is_everywhere);
         let make = Box::new(move |person: &str, offer: WantedOffer| gateway_of(&paths, person, offer));
         let from_gate = FromGate { client: MCP_CLIENT, token: MCP_TOKEN, ended: MCP_TOKEN_ENDED };
         http::serve(listener, HostedServers { make, read }, from_gate, stop).await?;
@@ -61,7 +61,7 @@ fn shared_servers(paths: &Paths) -> SharedServers {
     let files = paths.clone();
     let find = move |name: &str| {
         let found =
-            of_files(PathBuf::from("/"), files.clone(), Some(name.to_owned()), is_everywhere)().unwrap_or_default();
+            of_files(PathBuf::from("/"), files.clone(), OnlyServer::named(name), is_everywhere)().unwrap_or_default();
         let found = found.into_iter().find(|upstream| upstream.shared.is_some());
         found.ok_or_else(|| format!("no server called {name} is configured for all folders and shared"))
     };
@@ -87,7 +87,8 @@ fn gateway_of(paths: &Paths, person: &str, offer: WantedOffer) -> Gateway {
         Ok(program) => upstreams.guarded_by(program),
         Err(_) => upstreams,
     };
-    let read = of_files(PathBuf::from("/"), paths.clone(), offer.server.clone(), is_everywhere);
+    let only = offer.server.as_deref().map(OnlyServer::named).unwrap_or_default();
+    let read = of_files(PathBuf::from("/"), paths.clone(), only, is_everywhere);
     let servers = OfferedServers::following(&upstreams, read);
     let lends_model = settings_of(paths).mcp.sampling;
     let (paths, label) = (paths.clone(), Label::new(person));

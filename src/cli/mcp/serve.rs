@@ -9,7 +9,7 @@ use portcullis_core::{GATEWAY, Label, SessionAbout, SessionId};
 use super::super::signals::stop_on_signals;
 use super::super::{VERSION, log_at, paths, starting};
 use super::call::ready;
-use super::{configuration, new_upstreams, variable};
+use super::{new_upstreams, variable};
 use crate::agents::gateway::{
     self, AlwaysAllowed, AttachClient, AttachedClient, Gateway, OfferedServers, ReadServers, WantedOffer,
 };
@@ -37,6 +37,23 @@ pub(super) struct McpServe {
     /// Three tools in place of all, by which the others are found, described and called
     #[arg(long)]
     search: bool,
+    /// For `portcullis acp`: the file in our state folder with the servers of an editor, of which this is one
+    #[arg(long, hide = true, requires = "server", value_name = "FILE")]
+    editor_servers: Option<String>,
+}
+
+/// The only server that is offered, where it is not all of them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct OnlyServer {
+    name: Option<String>,
+    /// The servers of an editor, among which it is.
+    editor: Option<PathBuf>,
+}
+
+impl OnlyServer {
+    pub(super) fn named(name: &str) -> Self {
+        Self { name: Some(name.to_owned()), editor: None }
+    }
 }
 
 impl McpServe {
@@ -46,12 +63,16 @@ impl McpServe {
         let stop = stop_on_signals()?;
         let paths = paths()?;
         let folder = std::env::current_dir()?;
-        let (_, configuration) = configuration()?;
+        // A name and no path: whoever starts this names no file of a project's.
+        let is_name = |file: &String| !file.contains('/');
+        let editor = self.editor_servers.filter(is_name).map(|file| paths.state_dir.join(file));
         if let Some(name) = &self.server {
-            ready(&configuration, name)?;
+            let files = ServerFiles::find(&folder, &paths)?.with_editor(editor.clone());
+            ready(&Configuration::read(&files, &variable), name)?;
         }
         let upstreams = Arc::new(new_upstreams(TRIES)?);
-        let read = of_files(folder.clone(), paths.clone(), self.server.clone(), |_| true);
+        let only = OnlyServer { name: self.server.clone(), editor };
+        let read = of_files(folder.clone(), paths.clone(), only, |_| true);
         let gateway = Gateway {
             servers: OfferedServers::following(&upstreams, read),
             upstreams,
@@ -68,11 +89,12 @@ impl McpServe {
 pub(super) fn of_files(
     folder: PathBuf,
     paths: Paths,
-    only: Option<String>,
+    only: OnlyServer,
     counts: impl Fn(ServerLayer) -> bool + Send + 'static,
 ) -> ReadServers {
     let (mut stamp, mut last) = (None, None);
     let written = move |paths: &Paths| std::fs::metadata(&paths.config_file).and_then(|about| about.modified()).ok();
+    let OnlyServer { name: only, editor } = only;
     let is_offered = move |upstream: &Upstream| match &only {
         Some(name) => upstream.name == *name,
         // This program is not offered by itself.
@@ -81,6 +103,7 @@ pub(super) fn of_files(
     Box::new(move || {
         let found = ServerFiles::find(&folder, &paths);
         let files = found.inspect_err(|error| tracing::warn!("no MCP server can be used: {error:#}")).ok()?;
+        let files = files.with_editor(editor.clone());
         let now = (files.stamp(), written(&paths));
         if stamp.as_ref() == Some(&now) {
             return None;
@@ -111,7 +134,7 @@ pub(super) fn of_files(
 
 /// Whether servers of a layer are the same in every folder.
 pub(super) fn is_everywhere(layer: ServerLayer) -> bool {
-    !matches!(layer, ServerLayer::Local | ServerLayer::Project)
+    !matches!(layer, ServerLayer::Editor | ServerLayer::Local | ServerLayer::Project)
 }
 
 /// The owner's settings. The gate may have read the file before it was broken: what cannot be read is as strict as can be.
@@ -122,7 +145,9 @@ pub(super) fn settings_of(paths: &Paths) -> Config {
 /// How a client in this folder comes to be a session.
 fn attach(paths: Paths, folder: &Path) -> AttachClient {
     let folder = folder.to_owned();
+    // An agent that we drive is known by its guard.
     let agent = processes::agent_above(std::os::unix::process::parent_id());
+    let agent = processes::guard_of(agent).unwrap_or(agent);
     Box::new(move |client: &str| {
         let about = SessionAbout {
             pid: Some(agent),

@@ -149,6 +149,9 @@ pub(super) async fn serve(
         )
         .on_receive_request(
             async move |request: SetSessionModeRequest, responder, _| {
+                if !for_mode.is_live(&request.session_id) {
+                    return responder.respond_with_error(no_such_session(&request.session_id));
+                }
                 let (mode, answer) = (request.mode_id.to_string(), SettingResponder::Mode(responder));
                 for_mode.want(&request.session_id, Wanted::SetMode { mode, answer })
             },
@@ -160,11 +163,17 @@ pub(super) async fn serve(
                     return responder.respond_with_error(Error::new(-32602, "this option takes one of its values"));
                 };
                 let (value, id) = (value.to_string(), request.config_id.to_string());
+                if !for_option.is_live(&request.session_id) {
+                    return responder.respond_with_error(no_such_session(&request.session_id));
+                }
                 let answer = SettingResponder::Option(responder);
                 match id.as_str() {
                     MODE => for_option.want(&request.session_id, Wanted::SetMode { mode: value, answer }),
                     MODEL => for_option.want(&request.session_id, Wanted::SetModel { model: value, answer }),
-                    _ => Err(Error::new(-32602, format!("there is no option {id:?}"))),
+                    _ => {
+                        answer.refuse(&format!("there is no option {id:?}"));
+                        Ok(())
+                    }
                 }
             },
             on_receive_request!(),
@@ -184,19 +193,25 @@ fn answer<T: JsonRpcResponse>(
 
 /// Starts a session. The editor learns its id before it is told anything about it.
 async fn start(sessions: Arc<Sessions>, editor: Editor, place: Place, responder: Responder<NewSessionResponse, V1>) {
-    let conversation = uuid();
+    let spare = sessions.take_spare(&place);
+    let conversation = spare.as_ref().map_or_else(uuid, |spare| spare.conversation.clone());
     let id = SessionId::new(conversation.clone());
     let reserved = match sessions.reserve(&id).and_then(|reserved| reserved.ok_or_else(Error::internal_error)) {
         Ok(reserved) => reserved,
-        Err(error) => return drop(responder.respond_with_error(error)),
+        Err(error) => {
+            sessions.put_back(spare);
+            return drop(responder.respond_with_error(error));
+        }
     };
-    match sessions.prepare(editor, place, &reserved, Beginning::Named(conversation)).await {
+    let (abilities, next) = (editor.abilities.clone(), place.clone());
+    match sessions.prepare(editor, place, &reserved, Beginning::Named(conversation), spare).await {
         Ok(session) => {
             let response = NewSessionResponse::new(session.id.clone())
                 .modes(session.settings.mode_state())
                 .config_options(session.settings.options());
             drop(responder.respond(response));
             sessions.begin(session, reserved);
+            sessions.keep_spare(next, &abilities);
         }
         Err(error) => {
             sessions.give_up(&reserved);
@@ -218,8 +233,8 @@ fn open(sessions: Arc<Sessions>, editor: Editor, id: SessionId, place: Place, an
     tokio::spawn(async move {
         let conversation = id.to_string();
         let prepared = match history::is_kept(&conversation) {
-            true => sessions.prepare(editor, place, &reserved, Beginning::Resumed(conversation)).await,
-            false => Err(no_such_session(&id)),
+            true => sessions.prepare(editor, place, &reserved, Beginning::Resumed(conversation), None).await,
+            false => Err(Error::new(-32002, format!("Claude Code has kept no conversation {id}"))),
         };
         match prepared {
             Ok(mut session) => {
@@ -241,6 +256,9 @@ fn prompt(
     request: PromptRequest,
     responder: Responder<agent_client_protocol::v1::schema::PromptResponse, V1>,
 ) -> Result<(), Error> {
+    if !sessions.is_live(&request.session_id) {
+        return responder.respond_with_error(no_such_session(&request.session_id));
+    }
     let words = match words(request.prompt, uuid()) {
         Ok(words) => words,
         Err(error) => return responder.respond_with_error(error),

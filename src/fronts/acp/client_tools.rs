@@ -5,9 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent_client_protocol::v1::schema::{
-    CreateTerminalRequest, EnvVariable, KillTerminalRequest, ReadTextFileRequest, ReleaseTerminalRequest, SessionId,
-    SessionUpdate, Terminal, TerminalId, TerminalOutputRequest, ToolCallContent, ToolCallLocation, ToolCallStatus,
-    ToolCallUpdate, ToolCallUpdateFields, WaitForTerminalExitRequest, WriteTextFileRequest,
+    ClientCapabilities, CreateTerminalRequest, EnvVariable, KillTerminalRequest, ReadTextFileRequest,
+    ReleaseTerminalRequest, SessionId, SessionUpdate, Terminal, TerminalId, TerminalOutputRequest, ToolCallContent,
+    ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, WaitForTerminalExitRequest,
+    WriteTextFileRequest,
 };
 use agent_client_protocol::{Error, JsonRpcRequest};
 use portcullis_core::visible;
@@ -41,12 +42,7 @@ pub(super) struct ClientTools {
 impl ClientTools {
     /// What goes through the editor, by what was wanted and what it can; none where nothing does.
     pub(super) fn begin(self, options: &AcpOptions, folders: Vec<PathBuf>) -> Result<Option<EditorTools>, Error> {
-        let abilities = &self.editor.abilities;
-        let has_files = abilities.fs.read_text_file && abilities.fs.write_text_file;
-        let files =
-            reach_of(options.client_fs, has_files, "--client-fs on: this editor does not read and write files")?;
-        let terminals = "--client-terminal on: this editor has no terminals";
-        let terminal = reach_of(options.client_terminal, abilities.terminal, terminals)?;
+        let (files, terminal) = reaches(options, &self.editor.abilities)?;
         if (files, terminal) == (Reach::Nobody, Reach::Nobody) {
             return Ok(None);
         }
@@ -159,6 +155,19 @@ impl ClientTools {
 fn in_words(error: &Error) -> String {
     let more = error.data.as_ref().map(|data| format!(" ({data})")).unwrap_or_default();
     visible(&format!("{}{more}", error.message))
+}
+
+/// Whether anything goes through an editor that can do this.
+pub(super) fn are_used(options: &AcpOptions, abilities: &ClientCapabilities) -> bool {
+    reaches(options, abilities).is_ok_and(|reaches| reaches != (Reach::Nobody, Reach::Nobody))
+}
+
+/// For whom files and terminals go through the editor.
+fn reaches(options: &AcpOptions, abilities: &ClientCapabilities) -> Result<(Reach, Reach), Error> {
+    let has_files = abilities.fs.read_text_file && abilities.fs.write_text_file;
+    let files = reach_of(options.client_fs, has_files, "--client-fs on: this editor does not read and write files")?;
+    let terminals = "--client-terminal on: this editor has no terminals";
+    Ok((files, reach_of(options.client_terminal, abilities.terminal, terminals)?))
 }
 
 fn reach_of(wanted: ClientUse, can: bool, cannot: &str) -> Result<Reach, Error> {

@@ -16,7 +16,7 @@ pub(super) async fn replay(editor: &Editor, session: &SessionId, conversation: &
     let Some(transcript) = transcripts().and_then(|transcripts| transcripts.replay(conversation)) else {
         return;
     };
-    let mut updates = Updates::new(folder);
+    let mut updates = Updates::of_the_past(folder);
     for line in transcript {
         let told = match line {
             Replayed::Said { by: Some(by), text } => vec![said_by(&by, &text)],

@@ -76,5 +76,9 @@ pub(crate) async fn run(
     };
     backlog.close();
     sessions.end_all().await;
-    served.map_err(|error| anyhow::anyhow!("the connection to the editor broke: {}", error.message))
+    served.map_err(|error| {
+        let why =
+            error.data.map_or(error.message, |data| data.as_str().map_or_else(|| data.to_string(), str::to_owned));
+        anyhow::anyhow!("the connection to the editor broke: {why}")
+    })
 }

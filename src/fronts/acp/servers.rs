@@ -29,30 +29,65 @@ pub(super) fn forget_older(folder: &Path) {
     }
 }
 
+/// What a Claude Code is told of the servers of its editor, as long as it has to be.
+#[derive(Debug, Default)]
+pub(super) struct EditorServers {
+    for_client: Option<ServersFile>,
+    /// The servers themselves, where Claude Code is told to start the gateway for each: kept for it.
+    _for_gateway: Option<ServersFile>,
+}
+
+impl EditorServers {
+    /// Writes the servers down for one start of Claude Code. `gateway` is the program that stands before each of them.
+    pub(super) fn write(folder: &Path, servers: Vec<McpServer>, gateway: Option<&Path>) -> Result<Self, Error> {
+        if servers.is_empty() {
+            return Ok(Self::default());
+        }
+        let entries = in_claude_form(servers)?;
+        let (shown, for_gateway) = match gateway {
+            None => (entries, None),
+            Some(program) => {
+                let (file, name) = ServersFile::write(folder, entries.clone())?;
+                let serve = |server: &String| {
+                    let args = ["mcp", "serve", "--server", server, "--editor-servers", &name];
+                    (server.clone(), json!({"type": "stdio", "command": program, "args": args}))
+                };
+                (entries.keys().map(serve).collect(), Some(file))
+            }
+        };
+        let (file, _) = ServersFile::write(folder, shown)?;
+        Ok(Self { for_client: Some(file), _for_gateway: for_gateway })
+    }
+
+    /// The file that Claude Code reads when it starts.
+    pub(super) fn path(&self) -> Option<String> {
+        self.for_client.as_ref().map(|file| file.0.display().to_string())
+    }
+
+    /// Claude Code has read it. A gateway looks at its own for as long as it runs.
+    pub(super) fn were_read(&mut self) {
+        self.for_client = None;
+    }
+}
+
 /// A file that is there as long as this is.
 #[derive(Debug)]
-pub(super) struct ServersFile(PathBuf);
+struct ServersFile(PathBuf);
 
 impl ServersFile {
-    /// Writes the servers down for one start of Claude Code; none where the editor brings none.
-    pub(super) fn write(folder: &Path, servers: Vec<McpServer>) -> Result<Option<Self>, Error> {
-        if servers.is_empty() {
-            return Ok(None);
-        }
-        let config = in_claude_form(servers)?.to_string();
-        let path = folder.join(format!("{FILE_START}{}-{}{FILE_END}", std::process::id(), uuid()));
+    /// The file, and its name.
+    fn write(folder: &Path, entries: Map<String, Value>) -> Result<(Self, String), Error> {
+        let config = json!({"mcpServers": entries}).to_string();
+        let name = format!("{FILE_START}{}-{}{FILE_END}", std::process::id(), uuid());
+        let path = folder.join(&name);
         let written = (|| {
             let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
             file.write_all(config.as_bytes())
         })();
         match written {
-            Ok(()) => Ok(Some(Self(path))),
+            Ok(()) => Ok((Self(path), name)),
             Err(error) => Err(Error::new(-32603, format!("writing down the editor's MCP servers: {error}"))),
         }
-    }
-
-    pub(super) fn path(&self) -> String {
-        self.0.display().to_string()
     }
 }
 
@@ -62,7 +97,7 @@ impl Drop for ServersFile {
     }
 }
 
-fn in_claude_form(servers: Vec<McpServer>) -> Result<Value, Error> {
+fn in_claude_form(servers: Vec<McpServer>) -> Result<Map<String, Value>, Error> {
     let mut entries = Map::new();
     for server in servers {
         let (name, entry) = match server {
@@ -80,7 +115,7 @@ fn in_claude_form(servers: Vec<McpServer>) -> Result<Value, Error> {
         };
         entries.insert(name, entry);
     }
-    Ok(json!({"mcpServers": entries}))
+    Ok(entries)
 }
 
 fn headers(headers: Vec<HttpHeader>) -> Value {
@@ -104,23 +139,33 @@ mod tests {
         ]}))
         .unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let file = ServersFile::write(folder.path(), request.mcp_servers.clone()).unwrap().unwrap();
-        let second = ServersFile::write(folder.path(), request.mcp_servers).unwrap().unwrap();
+        let write = |gateway| EditorServers::write(folder.path(), request.mcp_servers.clone(), gateway).unwrap();
+        let read = |path: &Path| serde_json::from_slice::<Value>(&fs::read(path).unwrap()).unwrap();
+        let (file, second) = (write(None), write(None));
         assert_ne!(file.path(), second.path());
         drop(second);
-        let written: Value = serde_json::from_slice(&fs::read(file.path()).unwrap()).unwrap();
-        assert_eq!(
-            written,
-            json!({"mcpServers": {
-                "db": {"type": "stdio", "command": "/bin/db", "args": ["-x"], "env": {"KEY": "secret"}},
-                "web": {"type": "http", "url": "http://x/", "headers": {"A": "b"}},
-            }})
-        );
+        let entries = json!({"mcpServers": {
+            "db": {"type": "stdio", "command": "/bin/db", "args": ["-x"], "env": {"KEY": "secret"}},
+            "web": {"type": "http", "url": "http://x/", "headers": {"A": "b"}},
+        }});
+        assert_eq!(read(Path::new(&file.path().unwrap())), entries);
+
+        let mut behind = write(Some(Path::new("/bin/portcullis")));
+        let shown = read(Path::new(&behind.path().unwrap()));
+        let kept = &behind._for_gateway.as_ref().unwrap().0;
+        let name = kept.file_name().unwrap().to_str().unwrap();
+        let args = json!(["mcp", "serve", "--server", "web", "--editor-servers", name]);
+        assert_eq!(shown["mcpServers"]["web"], json!({"type": "stdio", "command": "/bin/portcullis", "args": args}));
+        assert!(!shown.to_string().contains("secret"));
+        assert_eq!(read(kept), entries);
+        behind.were_read();
+        assert_eq!((behind.path(), behind._for_gateway.as_ref().unwrap().0.exists()), (None, true));
+        drop(behind);
         // No process has such a number.
         fs::write(folder.path().join("acp-servers-4194305-x.json"), "secret").unwrap();
         fs::write(folder.path().join("acp-servers.json"), "not ours").unwrap();
         forget_older(folder.path());
-        assert!(fs::exists(file.path()).unwrap());
+        assert!(fs::exists(file.path().unwrap()).unwrap());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
         fs::remove_file(folder.path().join("acp-servers.json")).unwrap();
         drop(file);

@@ -24,7 +24,7 @@ use super::client_tools::ClientTools;
 use super::editor::Editor;
 use super::history;
 use super::permissions::ShownPrompts;
-use super::servers::ServersFile;
+use super::servers::EditorServers;
 use super::sessions::{Place, Sessions, StartedClient, Wish};
 use super::settings::{Settings, commands};
 use super::turns::{PromptEnd, Turns};
@@ -112,7 +112,7 @@ pub(super) struct Session {
     /// None while no client runs: the next prompt starts one.
     launched: Option<Launched>,
     /// What the client reads when it starts.
-    servers: Option<ServersFile>,
+    servers: EditorServers,
     /// What the conversation is called, as the editor was told.
     title: Option<String>,
     /// The client has said what it offers.
@@ -222,7 +222,7 @@ impl Session {
             // As it was, so that a plan stays one.
             let (mode, model) = (Some(self.settings.mode.clone()), self.settings.chosen_model());
             let tools = ClientTools { editor: self.editor.clone(), session: self.id.clone(), back: back.clone() };
-            match sessions.launch(&self.place, Wish { from, mode, model }, tools).await {
+            match sessions.launch(&self.place, Wish { from, mode, model }, tools, None).await {
                 Ok(started) => {
                     self.launched = Some(started.launched);
                     self.servers = started.servers;
@@ -290,8 +290,7 @@ impl Session {
 
     async fn ready(&mut self, offered: &Value) {
         self.is_ready = true;
-        // It has read them.
-        self.servers = None;
+        self.servers.were_read();
         self.settings.ready(offered);
         self.update(commands(&offered["commands"])).await;
         self.show_options().await;
@@ -345,7 +344,7 @@ impl Session {
     async fn client_ended(&mut self) {
         let Some(launched) = self.launched.take() else { return };
         self.is_ready = false;
-        self.servers = None;
+        self.servers = EditorServers::default();
         self.prompts.withdraw_all();
         self.open.clear();
         let updates = self.updates.forget_calls();
@@ -359,6 +358,7 @@ impl Session {
             }
             Err(error) => format!("{error:#}"),
         };
+        let problem = format!("{problem}. Your next prompt goes on with the conversation in a new one");
         let ended: PromptEnd = Err(Error::new(-32603, problem.clone()));
         for (_, answer) in self.changes.drain().map(|(_, change)| change) {
             answer.refuse(&problem);

@@ -6,21 +6,24 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent_client_protocol::Error;
-use agent_client_protocol::v1::schema::{McpServer, SessionId};
+use agent_client_protocol::v1::schema::{ClientCapabilities, McpServer, SessionId};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::client_tools::ClientTools;
+use super::client_tools::{self, ClientTools};
 use super::editor::Editor;
-use super::servers::{self, ServersFile};
+use super::servers::{self, EditorServers};
 use super::session::{Session, Wanted};
 use super::settings::Settings;
 use super::{AT_THE_EDITOR, AcpOptions};
+use crate::agents::claude::editor::EditorTools;
 use crate::agents::claude::process::{Beginning, Options};
 use crate::config::{Config, Paths};
 use crate::failure::Failure;
-use crate::fronts::{LaunchOptions, Launched, launch};
+use crate::fronts::{LaunchOptions, Launched, SpareAgent, launch};
+use crate::gate::reach;
 use crate::locks::locked;
+use crate::mint::uuid;
 
 /// What the editor may want of a session that does not answer.
 const QUEUE: usize = 1024;
@@ -36,6 +39,8 @@ pub(super) struct Sessions {
     options: AcpOptions,
     /// Held for short looks and changes.
     live: Mutex<HashMap<SessionId, LiveSession>>,
+    /// Where the owner wants one. Put there by the last new session, taken by the next.
+    spare: Mutex<Option<Spare>>,
 }
 
 struct LiveSession {
@@ -52,7 +57,7 @@ pub(super) struct Reserved {
 }
 
 /// Where a session works, and with what.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Place {
     pub(super) folder: PathBuf,
     pub(super) more_folders: Vec<PathBuf>,
@@ -63,7 +68,15 @@ pub(super) struct Place {
 /// A Claude Code that was started, and what it must find until it is ready.
 pub(super) struct StartedClient {
     pub(super) launched: Launched,
-    pub(super) servers: Option<ServersFile>,
+    pub(super) servers: EditorServers,
+}
+
+/// A Claude Code for the next session in this place.
+pub(super) struct Spare {
+    place: Place,
+    pub(super) conversation: String,
+    agent: SpareAgent,
+    servers: EditorServers,
 }
 
 /// How a conversation is gone on with.
@@ -77,7 +90,49 @@ pub(super) struct Wish {
 impl Sessions {
     pub(super) fn new(paths: Paths, config: Config, options: AcpOptions) -> Self {
         servers::forget_older(&paths.state_dir);
-        Self { paths, config, options, live: Mutex::default() }
+        Self { paths, config, options, live: Mutex::default(), spare: Mutex::default() }
+    }
+
+    /// A Claude Code that was started for a session like this, where there is one.
+    pub(super) fn take_spare(&self, place: &Place) -> Option<Spare> {
+        locked(&self.spare).take_if(|spare| spare.place == *place)
+    }
+
+    /// It was not needed after all.
+    pub(super) fn put_back(&self, spare: Option<Spare>) {
+        *locked(&self.spare) = spare;
+    }
+
+    /// Starts a Claude Code for the next session in this place, if the owner wants that.
+    pub(super) fn keep_spare(self: &Arc<Self>, place: Place, abilities: &ClientCapabilities) {
+        if !self.config.acp.prewarm {
+            return;
+        }
+        let (sessions, uses_editor) = (Arc::clone(self), client_tools::are_used(&self.options, abilities));
+        tokio::spawn(async move {
+            match sessions.start_spare(place, uses_editor).await {
+                Ok(spare) => {
+                    let last = locked(&sessions.spare).replace(spare);
+                    if let Some(last) = last {
+                        last.agent.end().await;
+                    }
+                }
+                Err(error) => tracing::warn!("no Claude Code is kept for the next session: {}", error.message),
+            }
+        });
+    }
+
+    async fn start_spare(&self, place: Place, uses_editor: bool) -> Result<Spare, Error> {
+        let conversation = uuid();
+        let servers = self.write_servers(&place)?;
+        let wish = Wish { from: Beginning::Named(conversation.clone()), mode: None, model: None };
+        let mut options = self.claude_options(&place, wish, &servers);
+        if uses_editor {
+            options.allow.extend(EditorTools::allowed());
+        }
+        let starting = SpareAgent::start(&self.paths, &self.config, self.options.claude.as_deref(), options);
+        let agent = starting.await.map_err(|error| in_words(&error))?;
+        Ok(Spare { place, conversation, agent, servers })
     }
 
     /// Keeps a place for a session before anything is started for it: None where it has one, so that none is started twice.
@@ -111,13 +166,17 @@ impl Sessions {
         place: Place,
         reserved: &Reserved,
         from: Beginning,
+        spare: Option<Spare>,
     ) -> Result<Session, Error> {
         if !place.folder.is_absolute() {
             return Err(Error::new(-32602, "cwd must be an absolute path"));
         }
+        if !place.folder.is_dir() {
+            return Err(Error::new(-32602, format!("there is no folder {}", place.folder.display())));
+        }
         let (id, back) = (reserved.id.clone(), reserved.back.clone());
         let tools = ClientTools { editor: editor.clone(), session: id.clone(), back };
-        let started = self.launch(&place, Wish { from, mode: None, model: None }, tools).await?;
+        let started = self.launch(&place, Wish { from, mode: None, model: None }, tools, spare).await?;
         let settings =
             Settings::new(started.launched.mode.clone(), self.config.allow_bypass, self.options.model.clone());
         Ok(Session::new(id, editor, place, started, settings))
@@ -134,21 +193,41 @@ impl Sessions {
         }
     }
 
-    /// A Claude Code for a conversation of the editor.
-    pub(super) async fn launch(&self, place: &Place, wish: Wish, tools: ClientTools) -> Result<StartedClient, Error> {
-        let folders = std::iter::once(&place.folder).chain(&place.more_folders).cloned().collect();
-        let editor = tools.begin(&self.options, folders)?;
-        let servers = ServersFile::write(&self.paths.state_dir, place.servers.clone())?;
-        let claude_options = Options {
+    /// The servers of the editor, as Claude Code is told of them.
+    fn write_servers(&self, place: &Place) -> Result<EditorServers, Error> {
+        let program =
+            self.config.acp.gateway.then(reach::this_program).transpose().map_err(|error| in_words(&error))?;
+        EditorServers::write(&self.paths.state_dir, place.servers.clone(), program.as_deref())
+    }
+
+    fn claude_options(&self, place: &Place, wish: Wish, servers: &EditorServers) -> Options {
+        Options {
             folder: place.folder.clone(),
             mode: wish.mode.or_else(|| self.options.mode.clone()).unwrap_or_default(),
             from: wish.from,
             model: wish.model.or_else(|| self.options.model.clone()),
             add_dir: place.more_folders.clone(),
-            mcp_config: servers.iter().map(ServersFile::path).collect(),
+            mcp_config: servers.path().into_iter().collect(),
             partial: true,
             ..Options::default()
+        }
+    }
+
+    /// A Claude Code for a conversation of the editor: the spare one, where it was started for this conversation.
+    pub(super) async fn launch(
+        &self,
+        place: &Place,
+        wish: Wish,
+        tools: ClientTools,
+        spare: Option<Spare>,
+    ) -> Result<StartedClient, Error> {
+        let folders = std::iter::once(&place.folder).chain(&place.more_folders).cloned().collect();
+        let editor = tools.begin(&self.options, folders)?;
+        let (servers, spare) = match spare {
+            Some(spare) => (spare.servers, Some(spare.agent)),
+            None => (self.write_servers(place)?, None),
         };
+        let claude_options = self.claude_options(place, wish, &servers);
         let options = LaunchOptions {
             connected_by: "acp",
             session: None,
@@ -163,6 +242,7 @@ impl Sessions {
             front: AT_THE_EDITOR,
             channels: None,
             editor,
+            spare,
         };
         let launched = launch(&self.paths, &self.config, options).await.map_err(|error| in_words(&error))?;
         Ok(StartedClient { launched, servers })
@@ -198,7 +278,14 @@ impl Sessions {
     pub(super) async fn end_all(&self) {
         let all: Vec<LiveSession> = locked(&self.live).drain().map(|(_, session)| session).collect();
         let running: Vec<JoinHandle<()>> = all.into_iter().filter_map(|session| session.running).collect();
-        drop(tokio::time::timeout(END_TIMEOUT, futures_util::future::join_all(running)).await);
+        let spare = locked(&self.spare).take();
+        let ending = async {
+            if let Some(spare) = spare {
+                spare.agent.end().await;
+            }
+            futures_util::future::join_all(running).await
+        };
+        drop(tokio::time::timeout(END_TIMEOUT, ending).await);
     }
 }
 

@@ -106,6 +106,12 @@ pub(super) fn content(tool: &str, input: &Value) -> Vec<ToolCallContent> {
     }
 }
 
+/// What a file was written with, whatever it held before.
+pub(super) fn written(input: &Value) -> Vec<ToolCallContent> {
+    let (path, content) = (input["file_path"].as_str(), input["content"].as_str());
+    path.zip(content).map(|(path, content)| Diff::new(path, content).into()).into_iter().collect()
+}
+
 /// One edit. A diff shows one place, so that an edit of every place says so.
 fn change(path: &Path, edit: &Value) -> Vec<ToolCallContent> {
     let Some((old, new)) = edit["old_string"].as_str().zip(edit["new_string"].as_str()) else { return vec![] };

@@ -31,12 +31,19 @@ pub(super) struct Updates {
     tasks: BTreeMap<u64, PlanEntry>,
     /// What the model's context holds, as far as is known.
     used: u64,
+    /// It happened before: what files hold now says nothing of it.
+    is_past: bool,
 }
 
 impl Updates {
     pub(super) fn new(folder: PathBuf) -> Self {
         let (calls, terminals) = (HashMap::new(), HashSet::new());
-        Self { folder, streamed: None, calls, terminals, tasks: BTreeMap::new(), used: 0 }
+        Self { folder, streamed: None, calls, terminals, tasks: BTreeMap::new(), used: 0, is_past: false }
+    }
+
+    /// Of a conversation that is told again.
+    pub(super) fn of_the_past(folder: PathBuf) -> Self {
+        Self { is_past: true, ..Self::new(folder) }
     }
 
     /// Nothing more of what runs is told: a new client begins.
@@ -71,7 +78,9 @@ impl Updates {
             self.terminals.clear();
         }
         self.calls.insert(id.to_owned(), tool.to_owned());
-        Some(SessionUpdate::ToolCall(tools::call(id, tool, input, &self.folder)))
+        let call = tools::call(id, tool, input, &self.folder);
+        let call = if self.is_past && tool == "Write" { call.content(tools::written(input)) } else { call };
+        Some(SessionUpdate::ToolCall(call))
     }
 
     /// A call is shown by a terminal from now on, also when it has ended. What has to be told before, if anything.
@@ -275,6 +284,19 @@ mod tests {
         let shown = told(&mut updates, &result);
         assert_eq!((&shown[0]["toolCallId"], &shown[0]["status"]), (&json!("t"), &json!("completed")));
         assert_eq!(told(&mut updates, &result), json!([]));
+    }
+
+    #[test]
+    fn a_file_written_in_the_past_is_not_compared_with_what_it_holds_now() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("new.txt");
+        std::fs::write(&file, "new").unwrap();
+        let input = json!({"file_path": file, "content": "new"});
+        let call = json!({"type": "tool_use", "id": "t", "name": "Write", "input": input});
+        let shown = told(&mut Updates::of_the_past("/work".into()), &said("m", &call));
+        assert_eq!(shown[0]["content"], json!([{"type": "diff", "path": file, "newText": "new"}]));
+        let shown = told(&mut Updates::new("/work".into()), &said("m", &call));
+        assert_eq!(shown[0]["content"][0]["oldText"], "new");
     }
 
     #[test]

@@ -7,6 +7,7 @@ use portcullis_wire::control::{Block, Message};
 use tokio::io::AsyncWriteExt as _;
 
 use crate::agents::claude::control::in_a_line;
+use crate::agents::claude::editor::built_in;
 
 /// What is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -77,6 +78,8 @@ impl Printer {
                     Block::Text(text) if message.is_synthetic() => self.unsaid = Some(text.to_owned()),
                     Block::Text(text) if !self.streamed => self.say(text).await,
                     Block::ToolUse { name, input, .. } => {
+                        // A tool that goes through an editor is known by the one that it stands for.
+                        let name = built_in(name).unwrap_or(name);
                         self.note(&format!("● {} {}", visible(name), in_a_line(name, input))).await;
                     }
                     Block::Text(_) | Block::ToolResult { .. } => {}

@@ -31,6 +31,8 @@ pub(crate) struct ServerFiles {
     pub(super) shared: Vec<PathBuf>,
     /// Servers of the user's account at claude.ai, where the user named a file with them.
     pub(super) claude_ai: Option<PathBuf>,
+    /// Servers of the editor at a session, where a gateway is started for those.
+    pub(super) editor: Option<PathBuf>,
     pub(crate) approved: PathBuf,
     pub(crate) disabled: PathBuf,
     /// Servers whose entries start the gateway, and what stood there before.
@@ -60,10 +62,16 @@ impl ServerFiles {
             project,
             shared,
             claude_ai: environment("PORTCULLIS_CLAUDE_AI_SERVERS").map(PathBuf::from),
+            editor: None,
             approved,
             disabled,
             adopted: AdoptedServers::read(paths),
         })
+    }
+
+    /// With the servers of an editor, which are in this file.
+    pub(crate) fn with_editor(self, editor: Option<PathBuf>) -> Self {
+        Self { editor, ..self }
     }
 }
 
@@ -77,6 +85,7 @@ impl ServerFiles {
         match layer {
             ServerLayer::Local => Some(vec!["projects".to_owned(), self.project.to_str()?.to_owned()]),
             ServerLayer::Gateway
+            | ServerLayer::Editor
             | ServerLayer::User
             | ServerLayer::Project
             | ServerLayer::Managed
@@ -87,7 +96,11 @@ impl ServerFiles {
 
     pub(crate) fn stamp(&self) -> FilesStamp {
         let settings = [self.claude.join("settings.json"), self.project.join(".claude/settings.json")];
-        let settings = settings.into_iter().chain([plugins::installed(self)]).chain(self.claude_ai.clone());
+        let settings = settings
+            .into_iter()
+            .chain([plugins::installed(self)])
+            .chain(self.claude_ai.clone())
+            .chain(self.editor.clone());
         let files = [&self.managed, &self.managed_settings, &self.gateway, &self.user, &self.approved, &self.disabled];
         let stamp =
             |path: &PathBuf| fs::metadata(path).ok().and_then(|about| Some((about.modified().ok()?, about.len())));
@@ -152,9 +165,10 @@ impl WrittenServers {
                 let ours = object(&files.gateway).map(|ours| servers_of(&ours)).unwrap_or_default();
                 found.push((ServerLayer::Gateway, files.gateway.clone(), ours));
                 found.push((ServerLayer::User, files.user.clone(), servers_of(&user)));
-                if let Some(path) = &files.claude_ai {
+                let named = [(ServerLayer::ClaudeAi, &files.claude_ai), (ServerLayer::Editor, &files.editor)];
+                for (layer, path) in named.into_iter().filter_map(|(layer, path)| Some((layer, path.as_ref()?))) {
                     let servers = object(path).map(|file| servers_of(&file)).unwrap_or_default();
-                    found.push((ServerLayer::ClaudeAi, path.clone(), servers));
+                    found.push((layer, path.clone(), servers));
                 }
             }
         }

@@ -28,6 +28,8 @@ use policy::ServerPolicy;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ServerLayer {
     Managed,
+    /// Brought along by the editor of a session.
+    Editor,
     Local,
     Project,
     /// Of our own file: Claude Code knows nothing of it.
@@ -43,6 +45,7 @@ impl ServerLayer {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Managed => "managed",
+            Self::Editor => "editor",
             Self::Local => "local",
             Self::Project => "project",
             Self::Gateway => "gateway",

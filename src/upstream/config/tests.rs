@@ -10,6 +10,7 @@ use super::*;
 fn files(root: &Path) -> ServerFiles {
     fs::create_dir_all(root.join("project")).unwrap();
     ServerFiles {
+        editor: None,
         managed: root.join("managed-mcp.json"),
         managed_settings: root.join("managed-settings.json"),
         gateway: root.join("mcp.json"),

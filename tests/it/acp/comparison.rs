@@ -88,6 +88,7 @@ fn read(table: &str) -> Vec<(Difference, String)> {
         let line = line.trim_start_matches("| ").trim_end_matches('|').replace("\\|", "\u{0}");
         let cells: Vec<String> = line.split(" | ").map(|cell| cell.trim().replace('\u{0}', "|")).collect();
         let [step, aspect, npm, ours, reason] = cells.try_into().unwrap_or_else(|_| panic!("five cells in {line}"));
+        assert!(!reason.starts_with('|'), "a sixth cell is not shown: {line}");
         ([step, aspect, npm, ours], reason)
     };
     table.lines().filter(|line| !line.is_empty()).map(row).collect()

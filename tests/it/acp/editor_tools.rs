@@ -166,6 +166,45 @@ fn commands_run_in_a_terminal_of_the_editor_and_are_known_as_the_agents() {
 }
 
 #[test]
+fn a_call_that_is_not_what_was_shown_is_not_made() {
+    let home = Home::new();
+    let (link, one, other) =
+        (home.project().join("link.txt"), home.project().join("one.txt"), home.project().join("other.txt"));
+    for file in [&one, &other] {
+        fs::write(file, "old\n").unwrap();
+    }
+    std::os::unix::fs::symlink(&one, &link).unwrap();
+    // A hook of the user's own changes what is run after everybody has seen it.
+    let changed = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow",
+        "updatedInput": {"command": "touch changed.txt"}}});
+    let hook = json!({"type": "command", "command": format!("echo '{changed}'")});
+    let settings = json!({"hooks": {"PreToolUse": [{"matcher": "mcp__acp__Bash", "hooks": [hook]}]}});
+    fs::create_dir_all(home.user().join(".claude")).unwrap();
+    fs::write(home.user().join(".claude/settings.json"), settings.to_string()).unwrap();
+    let model = Model::start(vec![
+        Rule::on_text("write it").call("mcp__acp__Write", json!({"file_path": link, "content": "new\n"})).once(),
+        Rule::on_text("run it").call("mcp__acp__Bash", bash("touch shown.txt")).once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let (desk, session) = desk(&home, &Agent::ours(&model));
+    let prompt = desk.editor.prompt(&session, "write it");
+    let asked = desk.editor.permission();
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&other, &link).unwrap();
+    desk.editor.choose(&asked, "allow_once");
+    assert_eq!(desk.editor.stop_reason(prompt), "end_turn");
+    model.wait_for_turn("its path leads to another file");
+    for file in [&one, &other] {
+        assert_eq!(fs::read_to_string(file).unwrap(), "old\n");
+    }
+
+    desk.turn(&session, "run it", "allow_once");
+    model.wait_for_turn("this is not the call that was allowed");
+    assert!(!home.project().join("changed.txt").exists() && !home.project().join("shown.txt").exists());
+    assert_eq!(desk.used("fs/write_text_file") + desk.used("terminal/create"), 0);
+}
+
+#[test]
 fn subagents_keep_the_tools_of_claude_code() {
     let home = Home::new();
     let file = |name: &str| json!({"file_path": home.project().join(name), "content": "new\n"});

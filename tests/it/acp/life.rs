@@ -117,6 +117,57 @@ fn mcp_servers_of_the_editor_are_offered_to_the_model() {
 }
 
 #[test]
+fn mcp_servers_of_the_editor_are_behind_the_gateway_where_that_is_wanted() {
+    let home = Home::new();
+    home.write_config("[acp]\ngateway = true\n");
+    let model = Model::start(vec![
+        Rule::on_text("say hi").call("mcp__small__say", json!({"text": "hi"})).once(),
+        Rule::on_text("say more").call("mcp__small__say", json!({"text": "more"})).once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let server = json!({"name": "small", "command": "sh", "args": [small_server()], "env": []});
+    let created = editor.call("session/new", &json!({"cwd": home.project(), "mcpServers": [server]}));
+    let session = created["sessionId"].as_str().unwrap();
+    let prompt = editor.prompt(session, "say hi");
+    let asked = editor.permission();
+    assert!(asked.to_string().contains("small: say"), "{asked}");
+    editor.choose(&asked, "allow_always");
+    assert_eq!(editor.stop_reason(prompt), "end_turn", "nobody is asked a second time");
+    editor.hears(session, "said hi");
+    assert_eq!(editor.prompt_to_end(session, "say more"), "end_turn", "it was allowed for the session");
+    editor.hears(session, "said more");
+    let is_gateway = |process: &Running| process.args.iter().any(|word| word == "--editor-servers");
+    assert!(below(editor.child.pid()).iter().any(is_gateway));
+    let by_gateway = home.run(&["session", "list", "--json"]).ok().stdout;
+    assert!(by_gateway.contains("gateway"), "{by_gateway}");
+    editor.call("session/close", &json!({"sessionId": session}));
+    let is_left = |name: &String| name.contains("acp-servers-");
+    assert!(!home.files().keys().any(is_left), "the servers of the editor may hold secrets");
+}
+
+#[test]
+fn a_claude_code_kept_for_the_next_session_is_no_session_before_it_is_taken() {
+    let home = Home::new();
+    home.write_config("[acp]\nprewarm = true\n");
+    let model = Model::start(Vec::new());
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let agent = editor.child.pid();
+    let first = editor.new_session(&home);
+    assert_eq!(editor.prompt_to_end(&first, "hello"), "end_turn");
+    let two = until("a second guard", || Some(guards(agent)).filter(|guards| guards.len() == 2));
+    assert_eq!(home.attached(1).len(), 1, "the gate knows of one session");
+    let second = editor.new_session(&home);
+    until("a third guard", || Some(guards(agent)).filter(|guards| guards.len() == 3));
+    assert!(two.iter().all(|guard| guards(agent).contains(guard)), "the spare one was taken");
+    assert_eq!(editor.prompt_to_end(&second, "and here"), "end_turn");
+    home.attached(2);
+    let processes = below(agent);
+    editor.child.close_stdin();
+    running::wait_gone(&processes, PATIENCE);
+}
+
+#[test]
 fn images_and_embedded_files_of_a_prompt_reach_the_model() {
     let home = Home::new();
     let model = Model::start(Vec::new());
@@ -139,13 +190,18 @@ fn images_and_embedded_files_of_a_prompt_reach_the_model() {
 
 #[test]
 fn a_model_that_refuses_the_key_means_that_the_user_must_sign_in() {
-    let home = Home::new();
-    // After a 401 Claude Code would try again for minutes.
-    let model = Model::start(vec![Rule::on_text("hello").refused(403)]);
-    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
-    let session = editor.new_session(&home);
-    let error = editor.response(editor.prompt(&session, "hello"))["error"].clone();
-    assert_eq!(error["code"], -32000, "{error}");
+    for status in [401, 403] {
+        let home = Home::new();
+        // Else Claude Code would try again for minutes.
+        let settings = json!({"env": {"CLAUDE_CODE_MAX_RETRIES": "1"}});
+        std::fs::create_dir_all(home.user().join(".claude")).unwrap();
+        std::fs::write(home.user().join(".claude/settings.json"), settings.to_string()).unwrap();
+        let model = Model::start(vec![Rule::on_text("hello").refused(status)]);
+        let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+        let session = editor.new_session(&home);
+        let error = editor.response(editor.prompt(&session, "hello"))["error"].clone();
+        assert_eq!(error["code"], -32000, "{status}: {error}");
+    }
 }
 
 #[test]

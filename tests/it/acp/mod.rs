@@ -13,3 +13,4 @@ mod observed;
 mod schema;
 mod script;
 mod sdk;
+mod surface;

@@ -10,7 +10,7 @@ use tokio::process::Command;
 pub(crate) const SERVER: &str = "gate";
 
 /// What a session is started with.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) folder: PathBuf,
     /// Always said to the client: left out, it takes whatever its settings and the account say.
@@ -29,7 +29,7 @@ pub(crate) struct Options {
 }
 
 /// Where the conversation begins.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Beginning {
     /// The client chooses its own id.
     #[default]

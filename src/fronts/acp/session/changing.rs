@@ -19,7 +19,9 @@ impl Session {
     pub(super) async fn set(&mut self, change: SettingChange, answer: SettingResponder) {
         let refusal = match &change {
             _ if self.launched.is_none() => Some("Claude Code is not running; say something first".to_owned()),
-            SettingChange::Mode(mode) if !self.settings.has_mode(mode) => Some(format!("mode {mode:?} is not offered")),
+            SettingChange::Mode(mode) if !self.settings.has_mode(mode) => {
+                Some(format!("mode {mode:?} is not offered; `portcullis acp --permission-mode {mode}` begins in it"))
+            }
             _ => None,
         };
         if let Some(why) = refusal {
@@ -72,7 +74,7 @@ impl Session {
 }
 
 impl SettingResponder {
-    pub(super) fn refuse(self, why: &str) {
+    pub(in crate::fronts::acp) fn refuse(self, why: &str) {
         let error = Error::new(-32602, why);
         match self {
             Self::Mode(responder) => drop(responder.respond_with_error(error)),

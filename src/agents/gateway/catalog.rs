@@ -45,6 +45,12 @@ impl ListedTool {
         serde_json::json!([self.server, self.server_hash, self.name, described]).to_string()
     }
 
+    /// Whether its server wants a person to look at every call, as it can say to Claude Code.
+    pub(super) fn wants_person(&self) -> bool {
+        let wanted = self.described.get("_meta").and_then(|meta| meta.get("anthropic/requiresUserInteraction"));
+        wanted == Some(&Value::Bool(true))
+    }
+
     /// The server's own words for it.
     pub(super) fn about(&self) -> &str {
         self.described.get("description").and_then(Value::as_str).unwrap_or_default()

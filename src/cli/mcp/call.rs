@@ -86,7 +86,9 @@ impl McpCall {
         } else {
             let tokens = variable("MAX_MCP_OUTPUT_TOKENS").and_then(|tokens| tokens.parse().ok());
             let folder = shape::folder(&paths()?.state_dir);
-            let mut files = ResultFiles::new(folder, &self.server, &self.tool, now().0);
+            let wanted = variable("ENABLE_MCP_LARGE_OUTPUT_FILES");
+            let files = ResultFiles::new(folder, &self.server, &self.tool, now().0);
+            let mut files = files.keeping_whole(wanted.as_deref());
             let text = shape::shaped(&result, &self.tool, tokens.unwrap_or(shape::USUAL_TOKENS), &mut files)?;
             say(&format!("{}\n", visible(&text)));
         }

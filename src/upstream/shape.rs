@@ -239,5 +239,10 @@ mod tests {
                 éééé
                 [truncated: the result has 7 characters in 1 lines; all of it is in FOLDER/deep/mcp-a----b-t-7-1.txt]"#]],
         );
+        let folder = tempfile::tempdir().unwrap();
+        let files = ResultFiles::new(folder.path().to_owned(), "s", "t", 7);
+        let cut = shaped(&long, "t", 1, &mut files.keeping_whole(Some("false"))).unwrap();
+        assert_eq!(cut, "éééé\n[truncated: the result has 7 characters]");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "no file was wanted");
     }
 }

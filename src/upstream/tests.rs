@@ -214,6 +214,29 @@ async fn a_session_that_expires_at_every_call_is_tried_twice_and_no_more() {
 }
 
 #[tokio::test]
+async fn a_list_is_read_in_a_new_session_where_the_old_one_has_expired_and_again_where_the_connection_failed() {
+    let (sessions, lists) = (Mutex::new(0), Mutex::new(0));
+    let server = FakeServer::start(move |seen| match (seen.method(), seen.session.as_deref()) {
+        ("initialize", _) => {
+            let mut sessions = sessions.lock().unwrap();
+            *sessions += 1;
+            Reply::Result(about(), Some(format!("s{sessions}")))
+        }
+        ("tools/list", Some("s1")) => Reply::Status(404),
+        ("tools/list", _) => {
+            let mut lists = lists.lock().unwrap();
+            *lists += 1;
+            if *lists < 3 { Reply::Broken } else { old(seen) }
+        }
+        _ => old(seen),
+    })
+    .await;
+    let upstreams = all(&server.upstream()).await;
+    assert_eq!(upstreams.list("x", ListKind::Tools).await.unwrap().len(), 1);
+    assert_eq!((server.count("initialize"), server.count("tools/list")), (2, 4));
+}
+
+#[tokio::test]
 async fn all_who_need_a_server_at_once_wait_for_one_connection() {
     let server = FakeServer::start(|seen| match seen.method() {
         "tools/call" => said("yes"),

@@ -135,6 +135,8 @@ mod tests {
         late.keep(call(1), pending);
         late.keep(call(2), PendingAnswer::known(Decision::NoDecision.into()));
         assert!(late.take(&call(3)).is_none());
+        let meta = json!({"mode": "raw"}).as_object().unwrap().clone();
+        assert!(late.take(&SameCall { meta, ..call(2) }).is_none(), "it says more than was shown");
         assert!(late.take(&call(2)).is_some() && late.take(&call(2)).is_none(), "once");
         late.keep(call(2), PendingAnswer::known(Decision::NoDecision.into()));
         tokio::time::sleep(LATE + Duration::from_secs(1)).await;

@@ -97,6 +97,22 @@ fn whatever_a_server_claims_of_a_tool_a_person_is_asked_and_sees_it_as_a_claim()
 }
 
 #[test]
+fn a_tool_that_wants_a_person_is_asked_for_whatever_a_rule_says_and_what_goes_beside_its_arguments_is_shown() {
+    let home = patient();
+    let gate = home.serve();
+    configure(&home, &json!({"fake": fake("personal")}));
+    home.run(&["rules", "add", "allow", "mcp__fake"]).ok();
+    let client = Client::start(&home, &[]);
+    let meta = json!({"mode": "raw", "traceparent": "00-1", "progressToken": 7});
+    let called = client.send("tools/call", &json!({"name": "fake__echo", "arguments": {}, "_meta": meta}));
+    let ask = gate.only_ask();
+    let shown = ask["description"].as_str().unwrap();
+    assert!(shown.ends_with(r#"; the client sends _meta with it: {"mode":"raw"}"#), "{ask}");
+    gate.allow(&ask);
+    assert_eq!(text(&client.answer(called)), "echo {}");
+}
+
+#[test]
 fn what_is_always_allowed_can_be_taken_back() {
     let home = patient();
     let gate = home.serve();

@@ -171,3 +171,31 @@ fn events_never_go_to_a_client_of_the_gateway() {
         "#]],
     );
 }
+
+/// The process of a client over HTTP is not known.
+#[test]
+fn over_http_an_answered_call_is_known_by_its_id_until_it_has_ended() {
+    check(
+        "0 attach 1 api pid=7
+         0 attach 2 cursor by=gateway
+         1 ask 1 1 aaaaa source=hook tool=mcp__db__query use=t1 digest=1 : select
+         2 allow aaaaa ann
+         3 ask 2 2 bbbbb source=gateway tool=mcp__db__query use=t1 digest=2 : other arguments
+         4 ask 3 2 ccccc source=gateway tool=mcp__db__query use=t1 digest=1 : the same, but an id counts once",
+        &expect![[r#""#]],
+    );
+    check(
+        "0 attach 1 api pid=7
+         0 attach 2 cursor by=gateway
+         1 ask 1 1 aaaaa source=hook tool=mcp__db__query use=t1 digest=1 : select
+         2 allow aaaaa ann
+         3 ask 2 2 bbbbb source=gateway tool=mcp__db__query use=t1 digest=1 : the same
+         4 ask 3 2 ccccc source=gateway tool=mcp__db__query use=t1 digest=1 : once more
+         5 ask 4 1 ddddd source=hook tool=mcp__db__query use=t2 digest=1 : past the gateway
+         6 allow ddddd ann
+         7 carried 4
+         8 call 1 ran use=t2
+         9 ask 5 2 eeeee source=gateway tool=mcp__db__query use=t2 digest=1 : it has been made",
+        &expect![[r#""#]],
+    );
+}

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -234,6 +235,15 @@ async fn a_list_is_read_in_a_new_session_where_the_old_one_has_expired_and_again
     let upstreams = all(&server.upstream()).await;
     assert_eq!(upstreams.list("x", ListKind::Tools).await.unwrap().len(), 1);
     assert_eq!((server.count("initialize"), server.count("tools/list")), (2, 4));
+}
+
+#[tokio::test]
+async fn a_server_has_begun_when_it_was_its_turn() {
+    let server = FakeServer::start(old).await;
+    let upstreams = all(&server.upstream()).await;
+    assert!(upstreams.begun("x").now_or_never().is_none(), "nobody needed it yet");
+    drop(upstreams.connect("x").await);
+    assert!(upstreams.begun("x").now_or_never().is_some());
 }
 
 #[tokio::test]

@@ -134,6 +134,13 @@ impl Upstreams {
         self.slot(name).map(|slot| slot.state())
     }
 
+    /// Waits until a server that somebody needs has had its turn to be connected.
+    pub(crate) async fn begun(&self, name: &str) {
+        if let Some(slot) = self.slot(name) {
+            slot.begun().await;
+        }
+    }
+
     /// Of a server's configuration.
     pub(crate) fn hash(&self, name: &str) -> Option<String> {
         self.slot(name).map(|slot| slot.upstream.hash.clone())

@@ -234,7 +234,7 @@ impl Fault {
     /// The same at a place where only agents are let in.
     pub fn for_agents(self) -> Self {
         let hint = "send `Authorization: Bearer TOKEN` with a token of the role agent, which `portcullis token add NAME \
-                    --role agent` makes; no other is taken here, the owner's neither";
+                    --role agent` makes; no other is taken here, not even the owner's";
         Self { hint: hint.to_owned(), ..self }
     }
 

@@ -80,7 +80,7 @@ impl Adopt {
         }
         say(match count {
             0 => "Nothing was changed.\n",
-            _ => "Sessions of Claude Code that run keep what they have: start them anew.\n",
+            _ => ADOPTED,
         });
         print_if(self.json, done);
         // Whoever has a file that cannot be read may have servers in it.
@@ -123,6 +123,15 @@ impl Adopt {
         Ok(chosen)
     }
 }
+
+/// What is different from now on. Somebody who does not know it waits for a call that waits for them.
+const ADOPTED: &str = "\
+Sessions of Claude Code that run keep what they have: start them anew.
+From then on a call waits until a rule or a person allows it here. A yes in Claude Code's own dialog does not count:
+  answer        portcullis watch, portcullis ask list, or the page (portcullis page)
+  ask no more   portcullis rules add allow mcp__SERVER__TOOL, or mcp__SERVER for all of its tools
+  ask once      let Claude Code pass them: \"permissions\": {\"allow\": [\"mcp__SERVER\"]} in its settings
+";
 
 /// The program that entries name from now on: one that may be gone tomorrow is copied first.
 fn settled_program(say: &impl Fn(&str)) -> anyhow::Result<String> {

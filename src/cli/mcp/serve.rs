@@ -122,7 +122,7 @@ pub(super) fn settings_of(paths: &Paths) -> Config {
 /// How a client in this folder comes to be a session. One for which there is a gateway for each server has a session for each.
 fn attach(paths: Paths, folder: &Path, only: Option<String>) -> AttachClient {
     let folder = folder.to_owned();
-    let agent = processes::agent_above(std::os::unix::process::parent_id());
+    let agent = processes::known_as(processes::agent_above(std::os::unix::process::parent_id()));
     Box::new(move |client: &str| {
         let about = SessionAbout {
             pid: Some(agent),

@@ -116,7 +116,8 @@ mod tests {
     use super::*;
 
     fn table(width: Option<usize>) -> String {
-        let mut table = Table { layout: Layout::plain(width), heads: vec!["CODE", "SESSION", "COMMAND"], rows: vec![] };
+        let mut table =
+            Table { layout: Layout::plain(width), heads: vec!["CODE", "SESSION", "COMMAND"], whole: &[], rows: vec![] };
         table.row(["abcde".into(), "前端".into(), "git push\n--force\u{1b}[31m origin main and more words".into()]);
         table.row(["fghij".into(), "api".into(), "ls".into()]);
         table.print()

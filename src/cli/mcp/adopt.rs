@@ -64,7 +64,7 @@ impl Adopt {
             }
             let program = match &program {
                 Some(program) => program,
-                None => program.insert(settled_program(&say)?),
+                None => &*program.insert(settled_program(&say)?),
             };
             let entry = AdoptedServer { file: server.file.clone(), under, name: server.name.clone(), written };
             // Before the entry is changed: what is lost then is nothing.

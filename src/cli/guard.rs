@@ -1,23 +1,21 @@
 //! `portcullis __guard`: holds a child for another process of ours. Nobody calls it by hand.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::agents::claude::process::guard::{self, WantedBy};
 
-/// Runs a command, and kills all of it when whoever started this is gone
-#[derive(clap::Args)]
-pub(super) struct Guard {
-    /// In a terminal that an editor has opened
-    #[arg(long)]
-    terminal: bool,
-    #[arg(last = true, required = true, value_name = "COMMAND")]
-    command: Vec<String>,
-}
-
-impl Guard {
-    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
-        let Some((program, arguments)) = self.command.split_first() else { return Ok(ExitCode::from(2)) };
-        let wanted_by = if self.terminal { WantedBy::Terminal } else { WantedBy::Socket };
-        Ok(ExitCode::from(guard::run(program, arguments, wanted_by)?))
-    }
+/// Runs the command that stands behind `__guard [--terminal] --`, and kills all of it when whoever started this is gone. None
+/// where the command line is another. There is one guard for each server and each agent, so it is read before all that the
+/// other commands need: half of a guard's memory would be the tree of commands.
+pub(super) fn run(arguments: &[OsString]) -> Option<anyhow::Result<ExitCode>> {
+    let words: Vec<&str> = arguments.iter().skip(1).map(|word| word.to_str()).collect::<Option<_>>()?;
+    let (wanted_by, command) = match words.as_slice() {
+        ["__guard", "--terminal", "--", command @ ..] => (WantedBy::Terminal, command),
+        ["__guard", "--", command @ ..] => (WantedBy::Socket, command),
+        _ => return None,
+    };
+    let (program, arguments) = command.split_first()?;
+    let arguments: Vec<String> = arguments.iter().map(|&word| word.to_owned()).collect();
+    Some(guard::run(program, &arguments, wanted_by).map(ExitCode::from))
 }

@@ -153,7 +153,7 @@ mod tests {
         shown.sort_unstable();
         sorted.sort_unstable();
         assert_eq!(sorted, shown);
-        let hidden = ["channel", "hook", "__guard"];
+        let hidden = ["channel", "hook", "__candidates"];
         assert!(hidden.iter().all(|name| command.find_subcommand(name).is_some_and(Command::is_hide_set)));
     }
 

@@ -46,7 +46,7 @@ enum McpCommand {
     /// Say how each server is, as `list` does, and with --watch whenever that changes
     Status(status::Status),
     /// List the tools of one server, or of all
-    Tools(offers::Offers),
+    Tools(offers::Tools),
     /// List the resources of one server, or of all
     Resources(offers::Offers),
     /// List the prompts of one server, or of all
@@ -128,9 +128,9 @@ impl Mcp {
         match self.what {
             McpCommand::List { json } => list::run(json).await,
             McpCommand::Status(status) => status.run().await,
-            McpCommand::Tools(offers) => offers.run(ListKind::Tools).await,
-            McpCommand::Resources(offers) => offers.run(ListKind::Resources).await,
-            McpCommand::Prompts(offers) => offers.run(ListKind::Prompts).await,
+            McpCommand::Tools(tools) => tools.run().await,
+            McpCommand::Resources(offers) => offers.run(ListKind::Resources, None).await,
+            McpCommand::Prompts(offers) => offers.run(ListKind::Prompts, None).await,
             McpCommand::Call(call) => Box::pin(call.run()).await,
             McpCommand::Serve(serve) => serve.run().await,
             McpCommand::Host(host) => host.run().await,

@@ -118,14 +118,12 @@ enum Command {
     Help(help::Help),
     #[command(name = "__candidates", hide = true)]
     Candidates(candidates::Candidates),
-    #[command(name = "__guard", hide = true)]
-    Guard(guard::Guard),
 }
 
 impl Command {
     /// A person reads what it writes to standard error; the others are run by Claude Code, or by us.
     fn is_for_people(&self) -> bool {
-        !matches!(self, Self::Channel(_) | Self::Hook(_) | Self::Acp(_) | Self::Completions(_) | Self::Guard(_))
+        !matches!(self, Self::Channel(_) | Self::Hook(_) | Self::Acp(_) | Self::Completions(_))
     }
 
     /// What becomes of it inside an agent. A new command has to choose.
@@ -149,7 +147,7 @@ impl Command {
             Self::Device(device) => device.inside(),
             Self::Log(log) => log.inside(),
             // What Claude Code itself starts, and what we start for it.
-            Self::Channel(_) | Self::Hook(_) | Self::Guard(_) => InsideAnAgent::Allowed,
+            Self::Channel(_) | Self::Hook(_) => InsideAnAgent::Allowed,
             // They look, and where they could do more they ask for themselves.
             Self::Attach(_) | Self::Watch(_) | Self::Status(_) | Self::Doctor(_) => InsideAnAgent::Allowed,
             // What is sent so goes out as the agent.
@@ -162,6 +160,9 @@ impl Command {
 /// Reads the command line and does what it says. The exit code tells how it went.
 pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Result<ExitCode> {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some(guarded) = guard::run(&arguments) {
+        return guarded;
+    }
     if arguments.len() < 2 && is_fresh() {
         say(help::FIRST_STEPS);
         return Ok(ExitCode::from(NO_COMMAND));
@@ -219,7 +220,6 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
             Command::Man(man) => man.run(),
             Command::Help(help) => help.run(),
             Command::Candidates(candidates) => Ok(candidates.run(help::command()).await),
-            Command::Guard(guard) => guard.run(),
         }
     });
     // A blocked read of standard input must not keep the process.

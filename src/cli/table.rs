@@ -14,6 +14,8 @@ const GAP: usize = 2;
 pub(super) struct Table {
     layout: Layout,
     heads: Vec<&'static str>,
+    /// Columns that are never cut: what is in them is copied into a command.
+    whole: &'static [usize],
     rows: Vec<Vec<Cell>>,
 }
 
@@ -37,7 +39,12 @@ impl<T: AsRef<str>> From<T> for Cell {
 
 impl Table {
     pub(super) fn new(heads: &[&'static str]) -> Self {
-        Self { layout: Layout::of_stdout(), heads: heads.to_vec(), rows: vec![] }
+        Self { layout: Layout::of_stdout(), heads: heads.to_vec(), whole: &[], rows: vec![] }
+    }
+
+    /// The same with columns that are never cut.
+    pub(super) fn with_whole(self, whole: &'static [usize]) -> Self {
+        Self { whole, ..self }
     }
 
     pub(super) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
@@ -48,7 +55,8 @@ impl Table {
     pub(super) fn print(&self) -> String {
         let last = self.heads.len().saturating_sub(1);
         let width_of = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| columns(&cell.text).min(WIDEST));
+            let widest = if self.whole.contains(&column) { usize::MAX } else { WIDEST };
+            let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| columns(&cell.text).min(widest));
             cells.chain(self.heads.get(column).map(|head| columns(head))).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..last).map(width_of).collect();
@@ -108,7 +116,8 @@ mod tests {
     use super::*;
 
     fn table(width: Option<usize>) -> String {
-        let mut table = Table { layout: Layout::plain(width), heads: vec!["CODE", "SESSION", "COMMAND"], rows: vec![] };
+        let mut table =
+            Table { layout: Layout::plain(width), heads: vec!["CODE", "SESSION", "COMMAND"], whole: &[], rows: vec![] };
         table.row(["abcde".into(), "前端".into(), "git push\n--force\u{1b}[31m origin main and more words".into()]);
         table.row(["fghij".into(), "api".into(), "ls".into()]);
         table.print()

@@ -99,13 +99,14 @@ fn runs_our_command(pid: u32, command: &str) -> bool {
 
 /// Whether an agent is driven by us.
 pub(crate) fn is_driven(agent: u32) -> bool {
-    guard_of(agent).is_some()
+    known_as(agent) != agent
 }
 
-/// The guard of an agent that we drive: its parent, a process of ours that does nothing but hold it.
-pub(crate) fn guard_of(agent: u32) -> Option<u32> {
+/// The process that the session of an agent is known by: the guard of one that is driven by us, else the agent itself.
+pub(crate) fn known_as(agent: u32) -> u32 {
     // A program of any other name for itself would switch the hooks off.
-    lineage(agent).get(1).copied().filter(|parent| runs_our_command(*parent, "__guard"))
+    let guard = lineage(agent).get(1).copied().filter(|parent| runs_our_command(*parent, "__guard"));
+    guard.unwrap_or(agent)
 }
 
 /// Whether a process is one of ours that looks at MCP servers or uses them, or holds one for that: no agent.

@@ -21,6 +21,7 @@ use super::handler::ClientSide;
 use super::lists::ListKind;
 use super::timeouts::CallTimes;
 use super::transport::process::StderrRing;
+use crate::fixed;
 
 /// A server that offers more pages of a list than this goes round in a circle.
 const MOST_PAGES: usize = 1000;
@@ -29,6 +30,8 @@ pub(super) const STDERR_LINES: usize = 5;
 /// Longer than a server on standard streams is given to end, and long enough to end a session over HTTP.
 const CLOSE: Duration = Duration::from_secs(2);
 
+/// Before a list is asked for again; twice that before the next time.
+const LIST_BACKOFF: Duration = Duration::from_millis(250);
 /// JSON-RPC's code for them.
 const BAD_PARAMETERS: i32 = -32602;
 
@@ -108,6 +111,19 @@ impl ServerConnection {
         let notification = CustomNotification::new(method, Some(params));
         let sent = self.peer.send_notification(ClientNotification::CustomNotification(notification)).await;
         sent.map_err(|error| CallFailure::of(&error))
+    }
+
+    /// The same, asked for again where the connection failed and is still there.
+    pub(super) async fn list_trying(&self, kind: ListKind, tries: u32) -> Result<Vec<Value>, CallFailure> {
+        let mut wait = fixed::wait("MCP_LIST_BACKOFF", LIST_BACKOFF);
+        for _ in 1..tries {
+            match self.list(kind).await {
+                Err(failure) if failure.is_passing() && !self.is_closed() => tokio::time::sleep(wait).await,
+                read => return read,
+            }
+            wait *= 2;
+        }
+        self.list(kind).await
     }
 
     /// Everything of one kind, page by page.

@@ -145,6 +145,11 @@ impl CallFailure {
         matches!(self, Self::NeedsAuth | Self::NoConnection(ConnectFailure::NeedsAuth))
     }
 
+    /// Whether another try may go better, of a request that may be sent twice.
+    pub(super) fn is_passing(&self) -> bool {
+        self.is_terminal() || matches!(self, Self::Refused { code: 500..600, .. })
+    }
+
     /// Whether the connection is to blame: three of these in a row, and a new one is made.
     pub(super) fn is_terminal(&self) -> bool {
         matches!(self, Self::NotSent(_) | Self::UnknownOutcome(_))

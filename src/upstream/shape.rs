@@ -30,6 +30,8 @@ pub(crate) struct ResultFiles {
     folder: PathBuf,
     prefix: String,
     written: usize,
+    /// All of a result that is cut is written there as well.
+    has_whole: bool,
 }
 
 impl ResultFiles {
@@ -37,7 +39,13 @@ impl ResultFiles {
         let plain = |name: &str| -> String {
             name.chars().map(|letter| if letter.is_ascii_alphanumeric() { letter } else { '-' }).take(40).collect()
         };
-        Self { folder, prefix: format!("mcp-{}-{}-{now}", plain(server), plain(tool)), written: 0 }
+        Self { folder, prefix: format!("mcp-{}-{}-{now}", plain(server), plain(tool)), written: 0, has_whole: true }
+    }
+
+    /// Where `ENABLE_MCP_LARGE_OUTPUT_FILES` says no, what is cut off is not kept.
+    pub(crate) fn keeping_whole(self, wanted: Option<&str>) -> Self {
+        let is_no = |word: &str| ["", "0", "false", "no", "off"].contains(&word.trim().to_ascii_lowercase().as_str());
+        Self { has_whole: !wanted.is_some_and(is_no), ..self }
     }
 
     fn write(&mut self, bytes: &[u8], ending: &str) -> io::Result<PathBuf> {
@@ -62,6 +70,10 @@ pub(crate) fn shaped(result: &Value, tool: &str, tokens: usize, files: &mut Resu
     };
     let most = tokens.saturating_mul(LETTERS_OF_TOKEN);
     let Some((end, _)) = text.char_indices().nth(most) else { return Ok(text) };
+    if !files.has_whole {
+        let letters = text.chars().count();
+        return Ok(format!("{}\n[truncated: the result has {letters} characters]", &text[..end]));
+    }
     let ending = if serde_json::from_str::<serde::de::IgnoredAny>(&text).is_ok() { "json" } else { "txt" };
     let path = files.write(text.as_bytes(), ending)?;
     let (letters, lines) = (text.chars().count(), text.lines().count());
@@ -227,5 +239,10 @@ mod tests {
                 éééé
                 [truncated: the result has 7 characters in 1 lines; all of it is in FOLDER/deep/mcp-a----b-t-7-1.txt]"#]],
         );
+        let folder = tempfile::tempdir().unwrap();
+        let files = ResultFiles::new(folder.path().to_owned(), "s", "t", 7);
+        let cut = shaped(&long, "t", 1, &mut files.keeping_whole(Some("false"))).unwrap();
+        assert_eq!(cut, "éééé\n[truncated: the result has 7 characters]");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "no file was wanted");
     }
 }

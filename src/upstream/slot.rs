@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, watch};
 
 use super::auth::Bearer;
 use super::config::{Endpoint, Revision, Upstream};
@@ -45,6 +45,8 @@ pub(super) struct Slot {
     state: Mutex<UpstreamState>,
     /// Failures of the connection in a row. Changed by every call.
     errors: AtomicU32,
+    /// Whether it has had its turn to be connected. Set when it has, for good.
+    has_begun: watch::Sender<bool>,
 }
 
 #[derive(Default)]
@@ -72,7 +74,8 @@ pub(super) struct Connecting<'a> {
 impl Slot {
     pub(super) fn new(upstream: Upstream, bearer: Option<Arc<Bearer>>) -> Self {
         let state = Mutex::new(UpstreamState::Pending);
-        Self { upstream, bearer, live: tokio::sync::Mutex::default(), state, errors: AtomicU32::new(0) }
+        let (live, has_begun) = (tokio::sync::Mutex::default(), watch::Sender::new(false));
+        Self { upstream, bearer, live, state, errors: AtomicU32::new(0), has_begun }
     }
 
     pub(super) fn state(&self) -> UpstreamState {
@@ -127,6 +130,12 @@ impl Slot {
         Ok(connection)
     }
 
+    /// Waits until it has had its turn: how long that takes depends on others.
+    pub(super) async fn begun(&self) {
+        // The other end is ours.
+        drop(self.has_begun.subscribe().wait_for(|has_begun| *has_begun).await);
+    }
+
     /// The connection, if there is one.
     pub(super) async fn current(&self) -> Option<Arc<ServerConnection>> {
         self.live.lock().await.connection.clone().filter(|connection| !connection.is_closed())
@@ -136,6 +145,7 @@ impl Slot {
         let Ok(_turn) = connecting.turns.acquire().await else {
             return Err(ConnectFailure::new("connections are no longer made"));
         };
+        self.has_begun.send_replace(true);
         if connecting.heeds_refusals && self.bearer.as_ref().is_some_and(|bearer| bearer.is_kept_out()) {
             return Err(ConnectFailure::NeedsAuth);
         }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::Incoming;
 use hyper::service::service_fn;
@@ -211,6 +212,38 @@ async fn a_session_that_expires_at_every_call_is_tried_twice_and_no_more() {
     let upstreams = all(&server.upstream()).await;
     assert_eq!(call(&upstreams).await, Err(CallFailure::SessionExpired));
     assert_eq!(server.count("tools/call"), 2);
+}
+
+#[tokio::test]
+async fn a_list_is_read_in_a_new_session_where_the_old_one_has_expired_and_again_where_the_connection_failed() {
+    let (sessions, lists) = (Mutex::new(0), Mutex::new(0));
+    let server = FakeServer::start(move |seen| match (seen.method(), seen.session.as_deref()) {
+        ("initialize", _) => {
+            let mut sessions = sessions.lock().unwrap();
+            *sessions += 1;
+            Reply::Result(about(), Some(format!("s{sessions}")))
+        }
+        ("tools/list", Some("s1")) => Reply::Status(404),
+        ("tools/list", _) => {
+            let mut lists = lists.lock().unwrap();
+            *lists += 1;
+            if *lists < 3 { Reply::Broken } else { old(seen) }
+        }
+        _ => old(seen),
+    })
+    .await;
+    let upstreams = all(&server.upstream()).await;
+    assert_eq!(upstreams.list("x", ListKind::Tools).await.unwrap().len(), 1);
+    assert_eq!((server.count("initialize"), server.count("tools/list")), (2, 4));
+}
+
+#[tokio::test]
+async fn a_server_has_begun_when_it_was_its_turn() {
+    let server = FakeServer::start(old).await;
+    let upstreams = all(&server.upstream()).await;
+    assert!(upstreams.begun("x").now_or_never().is_none(), "nobody needed it yet");
+    drop(upstreams.connect("x").await);
+    assert!(upstreams.begun("x").now_or_never().is_some());
 }
 
 #[tokio::test]

@@ -22,6 +22,9 @@ use crate::locks::locked;
 /// A list that was read before is not waited for longer than this when it is read again.
 const REFRESH: Duration = Duration::from_secs(3);
 
+/// A list of a remote server is asked for so often, where the connection is to blame: reading it twice changes nothing.
+const LIST_TRIES: u32 = 3;
+
 /// As JSON-RPC has it.
 const METHOD_NOT_FOUND: i32 = -32601;
 
@@ -131,6 +134,13 @@ impl Upstreams {
         self.slot(name).map(|slot| slot.state())
     }
 
+    /// Waits until a server that somebody needs has had its turn to be connected.
+    pub(crate) async fn begun(&self, name: &str) {
+        if let Some(slot) = self.slot(name) {
+            slot.begun().await;
+        }
+    }
+
     /// Of a server's configuration.
     pub(crate) fn hash(&self, name: &str) -> Option<String> {
         self.slot(name).map(|slot| slot.upstream.hash.clone())
@@ -147,26 +157,41 @@ impl Upstreams {
     pub(crate) async fn list(&self, name: &str, kind: ListKind) -> Result<Arc<Vec<Value>>, CallFailure> {
         let slot = self.slot(name).ok_or_else(unknown)?;
         let last = self.lists.last(name, kind);
-        let connection = match slot.connection(&self.connecting(&slot)).await {
-            Ok(connection) => connection,
-            Err(failure) => return last.ok_or(CallFailure::NoConnection(failure)),
+        let mut is_second = false;
+        let (connection, read_at, read) = loop {
+            let connection = match slot.connection(&self.connecting(&slot)).await {
+                Ok(connection) => connection,
+                Err(failure) => return last.ok_or(CallFailure::NoConnection(failure)),
+            };
+            let offers = match kind {
+                ListKind::Tools => connection.about.tools,
+                ListKind::Resources | ListKind::Templates => connection.about.resources,
+                ListKind::Prompts => connection.about.prompts,
+            };
+            if !offers {
+                return Ok(Arc::default());
+            }
+            let read_at = ReadAt { connection: connection.serial, changes: connection.changes(kind) };
+            if let Some(current) = self.lists.current(name, kind, read_at) {
+                return Ok(current);
+            }
+            let limit = if last.is_some() { REFRESH } else { self.timeouts.connect };
+            let late = || CallFailure::Nonsense(format!("no list within {} s", limit.as_secs()));
+            let tries = if slot.upstream.entry.endpoint.is_local() { 1 } else { LIST_TRIES };
+            let reading = connection.list_trying(kind, tries);
+            let read = tokio::time::timeout(limit, reading).await.unwrap_or_else(|_| Err(late()));
+            // A new session, one more try, as for a call.
+            if matches!(read, Err(CallFailure::SessionExpired)) && !is_second {
+                is_second = true;
+                slot.give_up(&connection).await;
+                continue;
+            }
+            break (connection, read_at, read);
         };
-        let offers = match kind {
-            ListKind::Tools => connection.about.tools,
-            ListKind::Resources | ListKind::Templates => connection.about.resources,
-            ListKind::Prompts => connection.about.prompts,
-        };
-        if !offers {
-            return Ok(Arc::default());
+        match &read {
+            Err(CallFailure::NeedsAuth) => slot.needs_auth(),
+            _ => slot.note(&connection, read.as_ref().err()).await,
         }
-        let read_at = ReadAt { connection: connection.serial, changes: connection.changes(kind) };
-        if let Some(current) = self.lists.current(name, kind, read_at) {
-            return Ok(current);
-        }
-        let limit = if last.is_some() { REFRESH } else { self.timeouts.connect };
-        let late = || CallFailure::Nonsense(format!("no list within {} s", limit.as_secs()));
-        let read = tokio::time::timeout(limit, connection.list(kind)).await.unwrap_or_else(|_| Err(late()));
-        slot.note(&connection, read.as_ref().err()).await;
         match read {
             Ok(mut items) => {
                 items.retain(|item| slot.is_for_us(item.get("name").and_then(Value::as_str).unwrap_or_default()));

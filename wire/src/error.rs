@@ -208,6 +208,7 @@ kinds! {
     TooManyCalls 42908 "wait until earlier hook calls of this token are answered"
     TooManyUnread 42909 "read the answers to earlier requests, or close their connections"
     TooManyBodies 42910 "send the requests that are under way to their end, or close their connections"
+    TooManyMcpSessions 42911 "end some of the earlier ones with `DELETE /mcp` and their `Mcp-Session-Id`; one that nobody uses ends after ten minutes"
     Internal 50001 "look at the gate's log; `portcullis status` says where it is"
     StartFailed 50201 "look at what it said; `portcullis run` in that folder shows the same"
     SessionFull 50301 "the session is not taking its events; they are kept, try again later"
@@ -215,6 +216,7 @@ kinds! {
     JournalFailed 50303 "the journal could not be written: free some disk space, then try again"
     TooManyAsks 50304 "answer some of the prompts that are open"
     Stopping 50305 "the gate is stopping; try again when it is back"
+    TooManyMcpClients 50306 "try again later; a client that leaves ends its session with `DELETE /mcp`, and one that nobody uses ends after ten minutes"
     VersionsDoNotMeet 50501 "run `portcullis stop`; the next command starts a gate of its own version"
     FilesFull 50701 "a file has at most 20 MiB, those of one sender or session together 256 MiB, and all 1 GiB: erase some with `portcullis log redact`, or wait until they are old"
 }
@@ -232,7 +234,7 @@ impl Fault {
     /// The same at a place where only agents are let in.
     pub fn for_agents(self) -> Self {
         let hint = "send `Authorization: Bearer TOKEN` with a token of the role agent, which `portcullis token add NAME \
-                    --role agent` makes; no other is taken here, the owner's neither";
+                    --role agent` makes; no other is taken here, not even the owner's";
         Self { hint: hint.to_owned(), ..self }
     }
 

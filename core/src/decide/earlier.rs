@@ -6,7 +6,8 @@ use crate::state::State;
 use crate::verdict::{Behavior, Verdict};
 
 /// The verdict of a person that lets this very call through: the same agent, the same id of the call, the same tool and
-/// input. It is used once.
+/// input. It is used once. The process of a client over HTTP is not known: there the id of the call tells alone, which its
+/// agent was given by the model, and only until that call has ended.
 pub(super) fn verdict<'a>(state: &'a State, session: SessionId, new: &NewAsk) -> Option<(&'a Ask, &'a Verdict)> {
     if new.source != Source::Gateway {
         return None;
@@ -14,13 +15,17 @@ pub(super) fn verdict<'a>(state: &'a State, session: SessionId, new: &NewAsk) ->
     let call = new.details.tool_use_id.as_deref()?;
     let input = new.details.digest?;
     let agent = |session: SessionId| state.session(session)?.about.pid;
-    let ours = agent(session)?;
+    let ours = agent(session);
+    let may_be_ours = |other: Option<u32>| ours.is_none() || other.is_none() || other == ours;
     let is_of_call = |ask: &Ask| ask.details.tool_use_id.as_deref() == Some(call);
     let is_used = state
         .asks()
-        .any(|(ask, _)| ask.source == Source::Gateway && is_of_call(ask) && agent(ask.session) == Some(ours));
+        .any(|(ask, _)| ask.source == Source::Gateway && is_of_call(ask) && may_be_ours(agent(ask.session)));
     let allowed = |(ask, life): &'a (Ask, AskLife)| match life {
-        AskLife::Answered { verdict, .. } if verdict.ruling.behavior == Behavior::Allow => Some((ask, &**verdict)),
+        AskLife::Answered { verdict, outcome, .. } if verdict.ruling.behavior == Behavior::Allow => {
+            let is_of_agent = if ours.is_some() { agent(ask.session) == ours } else { outcome.is_none() };
+            is_of_agent.then_some((ask, &**verdict))
+        }
         _ => None,
     };
     let fits = |(ask, verdict): &(&Ask, &Verdict)| {
@@ -29,7 +34,6 @@ pub(super) fn verdict<'a>(state: &'a State, session: SessionId, new: &NewAsk) ->
             && is_same_tool(&ask.tool, &new.tool)
             && allowed == Some(input)
             && ask.details.quorum >= new.details.quorum
-            && agent(ask.session) == Some(ours)
     };
     if is_used { None } else { state.asks().filter_map(allowed).find(fits) }
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use portcullis_core::{CallOutcome, Scope, Source};
+use portcullis_wire::channel::TOOL_USE_ID;
 use portcullis_wire::permission::GATEWAY;
 use portcullis_wire::preview::preview;
 use serde_json::{Map, Value, json};
@@ -23,6 +24,9 @@ use crate::upstream::{CallFailure, PassedRequest, Upstreams, is_told_apart};
 
 /// A larger result is not passed on: no line of the client's may be longer.
 const LARGEST_RESULT: usize = 16 << 20;
+
+/// As much of what the client says beside the arguments is shown.
+const LONGEST_META: usize = 1000;
 
 /// We make the call ourselves, and can wait: without a decision it is not made.
 const CAPABILITIES: Capabilities = Capabilities {
@@ -77,7 +81,13 @@ impl ClientSession {
         let WantedCall { tool, mut params, id, progress, cancelled, stopped_waiting, takes_input_required, of_client } =
             wanted;
         let arguments = params.remove("arguments").unwrap_or_else(|| json!({}));
-        let same = SameCall { tool: tool.full.clone(), identity: tool.identity(), arguments: arguments.clone() };
+        let meta = meta_of(&params);
+        let same = SameCall {
+            tool: tool.full.clone(),
+            identity: tool.identity(),
+            arguments: arguments.clone(),
+            meta: meta.clone(),
+        };
         let mut request = ToolRequest {
             tool: tool.full.clone(),
             input: arguments,
@@ -88,8 +98,9 @@ impl ClientSession {
             suggestions: vec![suggestion(&tool.full)],
             // A rule that may be meant for the tool of another server lets nothing pass.
             flags: ClientFlags {
-                description: Some(tool.in_words()),
-                suppress_always: !is_told_apart(&tool.server, &tool.name),
+                description: Some(format!("{}{}", tool.in_words(), in_words(&meta))),
+                suppress_always: !is_told_apart(&tool.server, &tool.name) || tool.wants_person(),
+                requires_user_interaction: tool.wants_person(),
                 ..ClientFlags::default()
             },
             capabilities: CAPABILITIES,
@@ -184,6 +195,25 @@ impl ClientSession {
         let preview = preview(&request.tool, &request.input);
         self.gatekeeper.after(FinishedCall { call: CallKey::of(request), preview, outcome, decided_by: None });
     }
+}
+
+/// What the client says of the call beside its arguments, and the server is told. The id of the call and those of a trace
+/// are others each time, and mean nothing.
+fn meta_of(params: &Map<String, Value>) -> Map<String, Value> {
+    let mut meta = params.get("_meta").and_then(Value::as_object).cloned().unwrap_or_default();
+    meta.retain(|name, _| ![TOOL_USE_ID, "traceparent", "tracestate", "baggage"].contains(&name.as_str()));
+    meta
+}
+
+/// For whoever is asked: a server may heed it as it does arguments.
+fn in_words(meta: &Map<String, Value>) -> String {
+    if meta.is_empty() {
+        return String::new();
+    }
+    let all = json!(meta).to_string();
+    let shown: String = all.chars().take(LONGEST_META).collect();
+    let cut = if shown.len() < all.len() { format!("… ({} bytes in all)", all.len()) } else { String::new() };
+    format!("; the client sends _meta with it: {shown}{cut}")
 }
 
 /// What a person may allow for longer than once.

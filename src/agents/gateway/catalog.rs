@@ -14,6 +14,9 @@ use crate::upstream::{ListKind, ToolName, names};
 /// A server that has no list by then is left out of the answer. The client is told when there is one.
 const LIST_WAIT: Duration = Duration::from_secs(3);
 
+/// A server that has not had its turn to be started by then is not waited for.
+const TURN_WAIT: Duration = Duration::from_secs(6);
+
 /// A tool of one server.
 #[derive(Debug, PartialEq)]
 pub(super) struct ListedTool {
@@ -43,6 +46,12 @@ impl ListedTool {
         let described = ["title", "description", "inputSchema", "outputSchema", "annotations"];
         let described = described.map(|key| self.described.get(key));
         serde_json::json!([self.server, self.server_hash, self.name, described]).to_string()
+    }
+
+    /// Whether its server wants a person to look at every call, as it can say to Claude Code.
+    pub(super) fn wants_person(&self) -> bool {
+        let wanted = self.described.get("_meta").and_then(|meta| meta.get("anthropic/requiresUserInteraction"));
+        wanted == Some(&Value::Bool(true))
     }
 
     /// The server's own words for it.
@@ -157,7 +166,17 @@ async fn ask(
     let (upstreams, name) = (Arc::clone(&gateway.upstreams), server.to_owned());
     // In a task of its own: a connection that takes long is made all the same.
     let mut asking = tokio::spawn(async move { upstreams.list(&name, kind).await });
-    match tokio::time::timeout(wait, &mut asking).await {
+    // Only some are started at once: the time of the others begins when it is their turn.
+    let turn = tokio::time::timeout(TURN_WAIT, gateway.upstreams.begun(server));
+    let in_time = async {
+        tokio::select! {
+            biased;
+            answered = &mut asking => return Ok(answered),
+            _its_turn = turn => {}
+        }
+        tokio::time::timeout(wait, &mut asking).await
+    };
+    match in_time.await {
         Ok(Ok(listed)) => listed.map_err(|failure| failure.why()),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => {

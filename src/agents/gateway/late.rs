@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
@@ -23,6 +23,8 @@ pub(super) struct SameCall {
     pub(super) tool: String,
     pub(super) identity: String,
     pub(super) arguments: Value,
+    /// What the client says beside them, and the server is told.
+    pub(super) meta: Map<String, Value>,
 }
 
 /// A call that the gatekeeper looks at, or has decided about. Dropped, what is open is withdrawn.
@@ -112,7 +114,7 @@ mod tests {
     use serde_json::json;
 
     fn call(number: u64) -> SameCall {
-        SameCall { tool: "t".to_owned(), identity: "i".to_owned(), arguments: json!({"n": number}) }
+        SameCall { tool: "t".to_owned(), identity: "i".to_owned(), arguments: json!({"n": number}), meta: Map::new() }
     }
 
     fn open() -> (PendingAnswer, CancellationToken) {
@@ -133,6 +135,8 @@ mod tests {
         late.keep(call(1), pending);
         late.keep(call(2), PendingAnswer::known(Decision::NoDecision.into()));
         assert!(late.take(&call(3)).is_none());
+        let meta = json!({"mode": "raw"}).as_object().unwrap().clone();
+        assert!(late.take(&SameCall { meta, ..call(2) }).is_none(), "it says more than was shown");
         assert!(late.take(&call(2)).is_some() && late.take(&call(2)).is_none(), "once");
         late.keep(call(2), PendingAnswer::known(Decision::NoDecision.into()));
         tokio::time::sleep(LATE + Duration::from_secs(1)).await;

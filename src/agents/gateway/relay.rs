@@ -19,6 +19,8 @@ use crate::upstream::{FromServer, ListKind, RefusedRequest, ServerSaid};
 pub(super) const MOST_SAID: usize = 256;
 /// A client that gave a token hears of a call so often, also while a person is asked: many give up otherwise.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+/// The first comes earlier: people shall see why a call does not go on.
+const FIRST_BEAT: Duration = Duration::from_secs(2);
 /// So small that whatever a server reports is further.
 const HEARTBEAT_STEP: f64 = 1e-6;
 
@@ -110,7 +112,7 @@ impl ClientCalls {
         let token = context.meta.get_progress_token();
         let (mut telling, mut beats) = (FuturesUnordered::new(), 0.0);
         let every = fixed::wait("MCP_HEARTBEAT", HEARTBEAT);
-        let mut heartbeat = tokio::time::interval_at(tokio::time::Instant::now() + every, every);
+        let mut heartbeat = tokio::time::interval_at(tokio::time::Instant::now() + every.min(FIRST_BEAT), every);
         let mut request = std::pin::pin!(request);
         let end = loop {
             tokio::select! {
@@ -124,7 +126,7 @@ impl ClientCalls {
                 Some(()) = telling.next() => {}
                 _ = heartbeat.tick(), if token.is_some() => {
                     beats += HEARTBEAT_STEP;
-                    let waits = json!({"progress": beats, "message": "waiting for a person, or for the server"});
+                    let waits = json!({"progress": beats, "message": "waiting for a person (portcullis ask list), or for the server"});
                     report(context, token.as_ref(), waits).await;
                 }
                 end = &mut request => break end,

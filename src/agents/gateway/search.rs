@@ -69,7 +69,9 @@ pub(super) async fn call(
             let (tools, unavailable) = core.offered(session).await;
             let limit = arguments.get("limit").and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok());
             let limit = limit.unwrap_or(MOST_FOUND).clamp(1, MOST_FOUND);
-            let (found, all) = found(&tools, text("words").unwrap_or_default(), limit);
+            // Models guess the second name.
+            let words = text("words").or_else(|| text("query")).unwrap_or_default();
+            let (found, all) = found(&tools, words, limit);
             Ok(said(&json!({"tools": found, "found": all, "unavailable": unavailable})))
         }
         DESCRIBE => {

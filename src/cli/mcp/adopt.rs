@@ -51,13 +51,10 @@ impl Adopt {
         note_problems(&configuration);
         let paths = paths()?;
         AdoptedServers::read_to_change(&paths)?;
-        // A program that may be gone tomorrow is copied first.
-        let place = choose(&this_program()?, &environment)?;
-        place.settle()?;
-        let program = place.path().display().to_string();
+        let chosen = self.chosen(&configuration.servers)?;
         let (mut count, mut done, say) = (0, vec![], say_unless(self.json));
-        say(&place.announcement().unwrap_or_default());
-        for server in self.chosen(&configuration.servers)? {
+        let mut program = None;
+        for server in chosen {
             let under = files.under(server.layer).unwrap_or_default();
             let Some(written) = servers::written(&server.file, &under, &server.name)? else { continue };
             if starts_gateway(&serde_json::from_str(&written).unwrap_or_default(), &server.name) {
@@ -65,13 +62,17 @@ impl Adopt {
                 say(&format!("{} is behind the gateway already.\n", server.name));
                 continue;
             }
+            let program = match &program {
+                Some(program) => program,
+                None => &*program.insert(settled_program(&say)?),
+            };
             let entry = AdoptedServer { file: server.file.clone(), under, name: server.name.clone(), written };
             // Before the entry is changed: what is lost then is nothing.
             AdoptedServers::change(&paths, |adopted| {
                 adopted.retain(|known| !known.is(&entry.file, &entry.under, &entry.name));
                 adopted.push(entry.clone());
             })?;
-            let node = gateway_entry(&program, &entry.name);
+            let node = gateway_entry(program, &entry.name);
             servers::replace(&paths, &entry.file, &entry.under, &entry.name, &node)?;
             done.push(json!({"name": entry.name, "file": entry.file, "changed": true}));
             say(&format!("{} is behind the gateway now ({}).\n", entry.name, entry.file.display()));
@@ -79,7 +80,7 @@ impl Adopt {
         }
         say(match count {
             0 => "Nothing was changed.\n",
-            _ => "Sessions of Claude Code that run keep what they have: start them anew.\n",
+            _ => ADOPTED,
         });
         print_if(self.json, done);
         // Whoever has a file that cannot be read may have servers in it.
@@ -121,6 +122,23 @@ impl Adopt {
         }
         Ok(chosen)
     }
+}
+
+/// What is different from now on. Somebody who does not know it waits for a call that waits for them.
+const ADOPTED: &str = "\
+Sessions of Claude Code that run keep what they have: start them anew.
+From then on a call waits until a rule or a person allows it here. A yes in Claude Code's own dialog does not count:
+  answer        portcullis watch, portcullis ask list, or the page (portcullis page)
+  ask no more   portcullis rules add allow mcp__SERVER__TOOL, or mcp__SERVER for all of its tools
+  ask once      let Claude Code pass them: \"permissions\": {\"allow\": [\"mcp__SERVER\"]} in its settings
+";
+
+/// The program that entries name from now on: one that may be gone tomorrow is copied first.
+fn settled_program(say: &impl Fn(&str)) -> anyhow::Result<String> {
+    let place = choose(&this_program()?, &environment)?;
+    place.settle()?;
+    say(&place.announcement().unwrap_or_default());
+    Ok(place.path().display().to_string())
 }
 
 impl Release {

@@ -9,13 +9,14 @@ use tokio::sync::mpsc;
 
 use super::super::{paths, say};
 use super::answers::CallAnswers;
+use super::offers::no_such_tool;
 use super::{configuration, note_problems, upstreams, variable};
 use crate::failure::Failure;
 use crate::mint::now;
 use crate::report::note;
 use crate::upstream::config::{Configuration, ServerStanding, Upstream};
 use crate::upstream::shape::{self, ResultFiles};
-use crate::upstream::{CallFailure, PassedRequest, Upstreams};
+use crate::upstream::{CallFailure, ListKind, PassedRequest, Upstreams};
 
 /// Tried as often as Claude Code does when it starts.
 const TRIES: u32 = 3;
@@ -63,6 +64,11 @@ impl McpCall {
         let upstreams = upstreams(&configuration, TRIES).await?;
         upstreams.serve(client);
         let called = self.call(&upstreams, arguments, &answers).await;
+        let about_tool = match &called {
+            Ok(result) if result.get("isError") == Some(&Value::Bool(true)) => Some(self.hint(&upstreams).await),
+            Err(CallFailure::Refused { .. }) => Some(self.hint(&upstreams).await),
+            _ => None,
+        };
         upstreams.close().await;
         let result = called.map_err(|failure| {
             let hint = match &failure {
@@ -76,7 +82,7 @@ impl McpCall {
                 CallFailure::UnknownOutcome(_) => {
                     "look at what it did before you call it again: nobody knows whether this was carried out".to_owned()
                 }
-                _ => format!("see what it offers: portcullis mcp tools {}", self.server),
+                _ => about_tool.clone().unwrap_or_else(|| "see how it is: portcullis mcp list".to_owned()),
             };
             Failure::new(format!("calling {} of {}: {}", self.tool, self.server, failure.why()), hint)
         })?;
@@ -86,11 +92,25 @@ impl McpCall {
         } else {
             let tokens = variable("MAX_MCP_OUTPUT_TOKENS").and_then(|tokens| tokens.parse().ok());
             let folder = shape::folder(&paths()?.state_dir);
-            let mut files = ResultFiles::new(folder, &self.server, &self.tool, now().0);
+            let wanted = variable("ENABLE_MCP_LARGE_OUTPUT_FILES");
+            let files = ResultFiles::new(folder, &self.server, &self.tool, now().0);
+            let mut files = files.keeping_whole(wanted.as_deref());
             let text = shape::shaped(&result, &self.tool, tokens.unwrap_or(shape::USUAL_TOKENS), &mut files)?;
             say(&format!("{}\n", visible(&text)));
         }
+        if let Some(hint) = about_tool {
+            note(&format!("  hint: {hint}"));
+        }
         Ok(if has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+
+    /// What to look at when the server does not take the call: whether it has such a tool, or what that takes.
+    async fn hint(&self, upstreams: &Upstreams) -> String {
+        let tools = upstreams.list(&self.server, ListKind::Tools).await.unwrap_or_default();
+        match tools.iter().any(|tool| tool["name"] == self.tool.as_str()) {
+            true => format!("see what it takes: portcullis mcp tools {} {}", self.server, self.tool),
+            false => no_such_tool(tools.iter(), &self.tool, &self.server),
+        }
     }
 
     /// Calls, and calls again after addresses that the server wanted to be opened first.

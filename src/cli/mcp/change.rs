@@ -268,7 +268,14 @@ impl Remove {
         }
         let (name, file) = (&self.name, server.file.display());
         let done = json!({"name": name, "scope": scope.name(), "file": file.to_string()});
-        told(self.json, &done, &format!("Removed {name} from {file}."));
+        let shared = match scope {
+            ServerScope::Claude(SettingsScope::Project) => {
+                " All who work in this project share that file; to switch a server off for yourself alone: portcullis mcp \
+                 disable NAME"
+            }
+            _ => "",
+        };
+        told(self.json, &done, &format!("Removed {name} from {file}.{shared}"));
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use super::super::table::{Cell, Table};
+use super::super::table::{Cell, Table, fields};
 use super::super::{paths, say};
 use super::call::ready;
 use super::serve::settings_of;
 use super::{configuration, note_problems, upstreams};
+use crate::config::nearest;
+use crate::failure::Failure;
 use crate::report::note;
 use crate::upstream::shape::described;
 use crate::upstream::{ListKind, ToolName, names};
@@ -27,8 +29,22 @@ pub(super) struct Offers {
     json: bool,
 }
 
+#[derive(clap::Args)]
+pub(super) struct Tools {
+    #[command(flatten)]
+    offers: Offers,
+    /// One tool of the server: all of its description, and the arguments that it takes
+    tool: Option<String>,
+}
+
+impl Tools {
+    pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
+        self.offers.run(ListKind::Tools, self.tool.as_deref()).await
+    }
+}
+
 impl Offers {
-    pub(super) async fn run(self, kind: ListKind) -> anyhow::Result<ExitCode> {
+    pub(super) async fn run(self, kind: ListKind, only: Option<&str>) -> anyhow::Result<ExitCode> {
         let (_, configuration) = configuration()?;
         note_problems(&configuration);
         let servers: Vec<String> = match &self.server {
@@ -51,10 +67,16 @@ impl Offers {
                 Err(failure) => {
                     failed += 1;
                     note(&format!("{server}: {}", failure.why()));
+                    if failure.is_needs_auth() {
+                        note(&format!("  hint: portcullis mcp login {server}"));
+                    }
                 }
             }
         }
         let longest = settings_of(&paths()?).mcp.longest_description;
+        if let Some(tool) = only.filter(|_| failed == 0) {
+            return self.show_one(&items, tool);
+        }
         match self.json {
             true => say(&as_json(kind, &items)?),
             // What those offer that did not answer is not known.
@@ -62,6 +84,63 @@ impl Offers {
             false => say(&as_table(kind, &items, servers.is_empty(), longest)),
         }
         Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    }
+}
+
+impl Offers {
+    /// One tool with all that is known of it.
+    fn show_one(&self, items: &[(&str, Value)], tool: &str) -> anyhow::Result<ExitCode> {
+        let names = full_names(ListKind::Tools, items);
+        let Some(place) = items.iter().position(|(_, item)| text(item, "name") == tool) else {
+            let hint =
+                no_such_tool(items.iter().map(|(_, item)| item), tool, self.server.as_deref().unwrap_or_default());
+            return Err(Failure::usage(format!("no tool is called {tool:?}"), hint).into());
+        };
+        let (server, item) = &items[place];
+        if self.json {
+            let row = as_json(ListKind::Tools, items)?;
+            let rows: Vec<Value> = serde_json::from_str(&row)?;
+            say(&format!("{}\n", rows[place]));
+            return Ok(ExitCode::SUCCESS);
+        }
+        let name = names[place].as_ref().map(|name| name.full.clone()).unwrap_or_default();
+        let mut rows = vec![
+            ("tool", format!("{tool} of {server}")),
+            ("in rules", name),
+            ("does", text(item, "description").to_owned()),
+        ];
+        rows.extend(taken(&item["inputSchema"]).into_iter().map(|argument| ("takes", argument)));
+        say(&fields(&rows));
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// The arguments of a tool, one in a line: `path: string (required): which file`.
+fn taken(schema: &Value) -> Vec<String> {
+    let required = schema.get("required").and_then(Value::as_array);
+    let is_required = |name: &str| required.is_some_and(|names| names.iter().any(|it| it == name));
+    let arguments = schema.get("properties").and_then(Value::as_object).into_iter().flatten();
+    let line = |(name, about): (&String, &Value)| {
+        let kind = match (about.get("type"), about.get("enum")) {
+            (_, Some(values)) => format!("one of {values}"),
+            (Some(Value::String(kind)), None) => kind.clone(),
+            (Some(kinds), None) => kinds.to_string(),
+            (None, None) => "any".to_owned(),
+        };
+        let needed = if is_required(name) { " (required)" } else { "" };
+        let described = text(about, "description");
+        let described = if described.is_empty() { String::new() } else { format!(": {described}") };
+        format!("{name}: {kind}{needed}{described}")
+    };
+    let lines: Vec<String> = arguments.map(line).collect();
+    if lines.is_empty() { vec!["no arguments that it describes".to_owned()] } else { lines }
+}
+
+/// What to do about the name of a tool that the server does not have.
+pub(super) fn no_such_tool<'a>(tools: impl Iterator<Item = &'a Value>, tool: &str, server: &str) -> String {
+    match nearest(tool, tools.map(|item| text(item, "name"))) {
+        Some(near) => format!("did you mean {near}?"),
+        None => format!("see what it offers: portcullis mcp tools {server}"),
     }
 }
 
@@ -111,7 +190,11 @@ fn as_table(kind: ListKind, items: &[(&str, Value)], is_without_servers: bool, l
         ListKind::Resources | ListKind::Templates => ["SERVER", "URI", "NAME", ""],
         ListKind::Prompts => ["SERVER", "PROMPT", "ARGUMENTS", ""],
     };
-    let mut table = Table::new(&heads);
+    let whole: &[usize] = match kind {
+        ListKind::Tools => &[1, 2],
+        ListKind::Resources | ListKind::Templates | ListKind::Prompts => &[1],
+    };
+    let mut table = Table::new(&heads).with_whole(whole);
     for ((server, item), name) in items.iter().zip(full_names(kind, items)) {
         let (first, second) = match kind {
             ListKind::Tools => {

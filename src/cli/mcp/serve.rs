@@ -71,14 +71,14 @@ impl McpServe {
             ready(&Configuration::read(&files, &variable), name)?;
         }
         let upstreams = Arc::new(new_upstreams(TRIES)?);
-        let only = OnlyServer { name: self.server.clone(), editor };
-        let read = of_files(folder.clone(), paths.clone(), only, |_| true);
+        let only = self.server.clone();
+        let read = of_files(folder.clone(), paths.clone(), OnlyServer { name: only.clone(), editor }, |_| true);
         let gateway = Gateway {
             servers: OfferedServers::following(&upstreams, read),
             upstreams,
             offer: WantedOffer { server: self.server, has_search: self.search },
             lends_model: settings_of(&paths).mcp.sampling,
-            attach: attach(paths, &folder),
+            attach: attach(paths, &folder, only),
         };
         gateway::run(gateway, stop).await?;
         Ok(ExitCode::SUCCESS)
@@ -142,19 +142,17 @@ pub(super) fn settings_of(paths: &Paths) -> Config {
     super::super::configuration(paths, None).unwrap_or_else(|_| Config { outside: Outside::All, ..Config::default() })
 }
 
-/// How a client in this folder comes to be a session.
-fn attach(paths: Paths, folder: &Path) -> AttachClient {
+/// How a client in this folder comes to be a session. One for which there is a gateway for each server has a session for each.
+fn attach(paths: Paths, folder: &Path, only: Option<String>) -> AttachClient {
     let folder = folder.to_owned();
-    // An agent that we drive is known by its guard.
-    let agent = processes::agent_above(std::os::unix::process::parent_id());
-    let agent = processes::guard_of(agent).unwrap_or(agent);
+    let agent = processes::known_as(processes::agent_above(std::os::unix::process::parent_id()));
     Box::new(move |client: &str| {
         let about = SessionAbout {
             pid: Some(agent),
             // What a client starts answers none of its prompts, whatever client it is.
             runs_commands: true,
             folder: Some(folder.display().to_string()),
-            ..SessionAbout::new(label(client, &folder), GATEWAY)
+            ..SessionAbout::new(label(client, &folder, only.as_deref()), GATEWAY)
         };
         attached(&paths, about)
     })
@@ -189,11 +187,15 @@ fn always(paths: &Paths) -> AlwaysAllowed {
     }
 }
 
-/// `claude-code@api`: what calls, and where.
-fn label(client: &str, folder: &Path) -> Label {
+/// `claude-code@api`: what calls, and where; `claude-code:github@api` where it is about one server.
+fn label(client: &str, folder: &Path, only: Option<&str>) -> Label {
     let of_folder = Label::of_folder(folder);
     let fits = |letter: &char| letter.is_ascii_alphanumeric() || "-_.".contains(*letter);
-    let client: String = client.chars().filter(fits).take(LONGEST_NAME).collect();
+    let plain = |name: &str, longest: usize| name.chars().filter(fits).take(longest).collect::<String>();
+    let client = match only {
+        Some(server) => format!("{}:{}", plain(client, LONGEST_NAME / 2), plain(server, LONGEST_NAME / 2)),
+        None => plain(client, LONGEST_NAME),
+    };
     let left = 64 - client.len() - 1;
     let start: String = of_folder
         .as_str()

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::super::layout::clock;
 use super::super::say;
 use super::super::signals::stop_on_signals;
 use super::list::{self, Condition};
 use super::{configuration as read, note_problems, upstreams};
+use crate::mint::now;
 use crate::report::try_say;
 use crate::upstream::Upstreams;
 use crate::upstream::config::Configuration;
@@ -78,26 +80,26 @@ impl Status {
         shown: &mut BTreeMap<String, Value>,
     ) -> std::io::Result<()> {
         let key = |row: &Value| format!("{} {} {}", row["name"], row["layer"], row["file"]);
-        let mut now = BTreeMap::new();
+        let mut current = BTreeMap::new();
         for server in &configuration.servers {
             let condition = Condition::of(server, upstreams);
             let row = list::row(server, &condition);
             if shown.get(&key(&row)) != Some(&row) {
                 try_say(&match self.json {
                     true => format!("{row}\n"),
-                    false => list::line(server, &condition),
+                    false => format!("{}  {}", clock(now().0), list::line(server, &condition)),
                 })?;
             }
-            now.insert(key(&row), row);
+            current.insert(key(&row), row);
         }
-        for (_, gone) in shown.iter().filter(|(key, _)| !now.contains_key(*key)) {
+        for (_, gone) in shown.iter().filter(|(key, _)| !current.contains_key(*key)) {
             let name = gone["name"].as_str().unwrap_or_default();
             try_say(&match self.json {
                 true => format!("{}\n", serde_json::json!({ "name": name, "layer": gone["layer"], "state": "gone" })),
-                false => format!("{name} is gone\n"),
+                false => format!("{}  {name} is gone\n", clock(now().0)),
             })?;
         }
-        *shown = now;
+        *shown = current;
         Ok(())
     }
 }

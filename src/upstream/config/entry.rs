@@ -129,6 +129,45 @@ impl Endpoint {
         }
     }
 
+    /// The parts that begin or end with a space, which is most often a mistake.
+    pub(super) fn padded(&self) -> Vec<String> {
+        let of_values = |values: &BTreeMap<String, String>, kind: &str| -> Vec<(String, String)> {
+            values.iter().map(|(name, value)| (format!("{kind} {name}"), value.clone())).collect()
+        };
+        let mut parts = match self {
+            Self::Stdio { command, env, .. } => {
+                let mut parts = of_values(env, "env");
+                parts.push(("command".to_owned(), command.clone()));
+                parts
+            }
+            Self::Remote(remote) => {
+                let mut parts = of_values(&remote.headers, "header");
+                parts.push(("url".to_owned(), remote.url.clone()));
+                parts
+            }
+        };
+        parts.retain(|(_, value)| value.trim() != value);
+        parts.into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// The command that adds it for the user, without what is in its environment and its headers: they may be secrets.
+    pub(super) fn added_by(&self, name: &str) -> String {
+        let name = shell_word(name);
+        match self {
+            Self::Stdio { env, .. } => {
+                let env: String =
+                    env.keys().map(|key| format!(" -e {}", shell_word(&format!("{key}=VALUE")))).collect();
+                format!("portcullis mcp add {name} --scope user{env} -- {}", self.in_words())
+            }
+            Self::Remote(remote) => {
+                let headers = remote.headers.keys().map(|key| format!(" -H {}", shell_word(&format!("{key}: VALUE"))));
+                let headers: String = headers.collect();
+                let (transport, url) = (remote.transport.name(), shell_word(&remote.url));
+                format!("portcullis mcp add {name} --scope user --transport {transport}{headers} {url}")
+            }
+        }
+    }
+
     /// Whether both start the same command line, or reach the same address.
     pub(super) fn is_same_server(&self, other: &Self) -> bool {
         match (self, other) {
@@ -185,6 +224,16 @@ impl ServerEntry {
                 canonical(&identity)
             }
         }
+    }
+
+    /// The entry of a program that is handed these as well, as a plugin's is. What it says itself counts.
+    pub(super) fn with_variables(mut self, variables: &BTreeMap<String, String>) -> Self {
+        if let Endpoint::Stdio { env, .. } = &mut self.endpoint {
+            for (name, value) in variables {
+                env.entry(name.clone()).or_insert_with(|| value.clone());
+            }
+        }
+        self
     }
 
     /// The entry with its variables filled in, and the names of those that are not set.

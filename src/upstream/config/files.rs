@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
-use super::{ServerLayer, plugins};
+use super::{ServerEntry, ServerLayer, plugins};
 use crate::config::{Paths, environment};
 use crate::setup::adopted::AdoptedServers;
 use crate::setup::claude::{ClaudeFiles, managed_servers, managed_settings, project_file};
@@ -173,9 +173,13 @@ impl WrittenServers {
             }
         }
         for (settings, path) in &settings {
-            for name in settings.get("mcpServers").and_then(Value::as_object).into_iter().flat_map(Map::keys) {
+            for (name, written) in settings.get("mcpServers").and_then(Value::as_object).into_iter().flatten() {
+                let added_by = match ServerEntry::parse(name, written) {
+                    Ok(entry) => entry.endpoint.added_by(name),
+                    Err(_) => format!("portcullis mcp add {name} -- COMMAND"),
+                };
                 problems.push(format!(
-                    "{}: \"mcpServers\" is not read from settings; add it with `portcullis mcp add {name} -- COMMAND`",
+                    "{}: \"mcpServers\" is not read from settings; add it with `{added_by}`",
                     path.display()
                 ));
             }

@@ -152,6 +152,7 @@ impl Configuration {
                         (!is_approved).then_some(ServerStanding::Unapproved)
                     };
                     let own = |name: &str| found.variables.get(name).cloned().or_else(|| variables(name));
+                    let entry = entry.with_variables(&found.variables);
                     let standing = kept_out.unwrap_or_else(|| ready(&mut server, &entry, &own, &policy));
                     unless_known(standing, server.layer, &servers)
                 }
@@ -211,6 +212,10 @@ fn ready(
     let (expanded, missing) = entry.expanded(variables);
     if !missing.is_empty() {
         server.warnings.push(format!("Missing environment variables: {}", missing.join(", ")));
+    }
+    let padded = expanded.endpoint.padded();
+    if !padded.is_empty() {
+        server.warnings.push(format!("Spaces at the beginning or the end, which count: {}", padded.join(", ")));
     }
     match policy.refuses(&server.name, &expanded) {
         Some(why) => ServerStanding::Refused(why),

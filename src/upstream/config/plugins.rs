@@ -69,7 +69,9 @@ fn of_plugin(id: &str, root: &Path, files: &ServerFiles, found: &mut PluginServe
         _ => {}
     }
     let text = |path: &Path| path.display().to_string();
+    let data = files.claude.join("plugins/data").join(id.replace(|letter: char| !is_plain(letter), "-"));
     let variables = BTreeMap::from([
+        ("CLAUDE_PLUGIN_DATA".to_owned(), text(&data)),
         ("CLAUDE_PLUGIN_ROOT".to_owned(), text(root)),
         ("CLAUDE_PROJECT_DIR".to_owned(), text(&files.project)),
     ]);
@@ -83,6 +85,11 @@ fn of_plugin(id: &str, root: &Path, files: &ServerFiles, found: &mut PluginServe
             }
         }
     }
+}
+
+/// Whether a letter of a plugin's id is part of the name of its folder for data.
+fn is_plain(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || letter == '_' || letter == '-'
 }
 
 /// A plugin may leave out the key around its servers.

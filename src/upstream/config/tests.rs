@@ -147,7 +147,7 @@ fn one_bad_file_hides_no_other_and_settings_are_said_not_to_be_read() {
     write(&files.claude.join("settings.json"), &json!({"mcpServers": {"s": {"command": "s"}}}));
     assert_eq!(shown(&files), ["a user: a", "problem", "problem"]);
     let problems = Configuration::read(&files, &|_| None).problems.join("\n");
-    assert!(problems.contains("add it with `portcullis mcp add s -- COMMAND`"), "{problems}");
+    assert!(problems.contains("add it with `portcullis mcp add s --scope user -- s`"), "{problems}");
 }
 
 #[test]
@@ -173,7 +173,9 @@ fn plugins_bring_servers_under_their_own_names_unless_they_are_known_already() {
     let root = tempfile::tempdir().unwrap();
     let files = files(root.path());
     let plugin = root.path().join("cache/tool/1.0.0");
-    let servers = json!({"db": {"command": "${CLAUDE_PLUGIN_ROOT}/serve"}, "known": {"command": "k", "args": ["1"]}});
+    let env = json!({"CLAUDE_PLUGIN_ROOT": "mine"});
+    let servers =
+        json!({"db": {"command": "${CLAUDE_PLUGIN_ROOT}/serve", "env": env}, "known": {"command": "k", "args": ["1"]}});
     write(&plugin.join(".mcp.json"), &json!({"mcpServers": servers}));
     write(&plugin.join(".claude-plugin/plugin.json"), &json!({"mcpServers": {"inline": {"command": "i"}}}));
     let at = |scope: &str| json!([{"scope": scope, "installPath": plugin, "projectPath": files.project}]);
@@ -193,6 +195,9 @@ fn plugins_bring_servers_under_their_own_names_unless_they_are_known_already() {
     let configuration = read();
     let ServerStanding::Ready(db) = &configuration.find("plugin:tool:db").unwrap().standing else { panic!() };
     assert_eq!(db.entry.endpoint.in_words(), plugin.join("serve").display().to_string());
+    let Endpoint::Stdio { env, .. } = &db.entry.endpoint else { panic!() };
+    assert_eq!(env["CLAUDE_PLUGIN_DATA"], files.claude.join("plugins/data/tool-team").display().to_string());
+    assert_eq!(env["CLAUDE_PLUGIN_ROOT"], "mine");
     let known = &configuration.find("plugin:tool:known").unwrap().standing;
     assert!(matches!(known, ServerStanding::Hidden(ServerLayer::User)), "{known:?}");
     enabled(false);
@@ -201,6 +206,29 @@ fn plugins_bring_servers_under_their_own_names_unless_they_are_known_already() {
     assert_eq!(names(), ["mine"], "the user switched it off");
     fs::remove_file(files.claude.join("settings.json")).unwrap();
     assert_eq!(names().len(), 3);
+}
+
+#[test]
+fn servers_in_settings_are_named_with_the_command_that_adds_them_and_spaces_that_count_are_told() {
+    let root = tempfile::tempdir().unwrap();
+    let files = files(root.path());
+    let servers = json!({
+        "db": {"command": "npx", "args": ["-y", "my db"], "env": {"KEY": "s3cret"}},
+        "web": {"type": "http", "url": "https://x.org/mcp", "headers": {"X-Key": "s3cret"}},
+    });
+    write(&files.claude.join("settings.json"), &json!({"mcpServers": servers}));
+    write(&files.user, &json!({"mcpServers": {"odd": {"command": "a", "env": {"TOKEN": "t "}}}}));
+    let read = Configuration::read(&files, &|_| None);
+    let commands: Vec<&str> = read.problems.iter().filter_map(|problem| problem.split('`').nth(1)).collect();
+    assert_eq!(
+        commands,
+        [
+            "portcullis mcp add db --scope user -e KEY=VALUE -- npx -y \"my db\"",
+            "portcullis mcp add web --scope user --transport http -H \"X-Key: VALUE\" https://x.org/mcp",
+        ]
+    );
+    let odd = read.find("odd").unwrap();
+    assert_eq!(odd.warnings, ["Spaces at the beginning or the end, which count: env TOKEN"]);
 }
 
 #[test]

@@ -85,6 +85,10 @@ impl StartedServer {
         let Endpoint::Stdio { command, args, env } = endpoint else {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "the server is no program"));
         };
+        if !is_there(command, env.get("PATH").map(String::as_str), folder) {
+            let why = if command.contains('/') { "there is no such file" } else { "it is not on the PATH" };
+            return Err(io::Error::new(io::ErrorKind::NotFound, why));
+        }
         let mut starting = match guard {
             Some(guard) => {
                 let mut guarded = Command::new(guard);
@@ -116,6 +120,16 @@ impl StartedServer {
         let process = ServerProcess { group: child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())), child };
         Ok(Self { stdin, stdout, process, stderr: ring })
     }
+}
+
+/// Whether there is a program to start. Under a guard nobody else would say so before the server is waited for.
+fn is_there(command: &str, path: Option<&str>, folder: &Path) -> bool {
+    if command.contains('/') {
+        return folder.join(command).exists();
+    }
+    let path = path.map(Into::into).or_else(|| std::env::var_os("PATH"));
+    // Where there is none, the system has a place of its own to look.
+    path.is_none_or(|path| std::env::split_paths(&path).any(|place| folder.join(place).join(command).is_file()))
 }
 
 /// What a server finds in its environment: ours, without what is meant for the gate.

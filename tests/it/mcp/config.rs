@@ -199,5 +199,9 @@ fn variables_are_filled_in_and_ours_are_not_handed_down() {
     let seen: Value = serde_json::from_str(&seen).unwrap();
     assert_eq!((&seen["FROM"], &seen["NONE"]), (&json!(home.user()), &json!("default")));
     assert!(seen.as_object().unwrap().keys().all(|name| !name.starts_with("PORTCULLIS_")), "{seen}");
+    let mut little = home.command(&["mcp", "call", "every", "get-env", "{}"]);
+    little.env("CLAUDE_CODE_MCP_ALLOWLIST_ENV", "1").env("EXTRA", "x");
+    let seen = Ran::of(&home.spawn(little, Stdin::Nothing), PATIENCE).ok().json();
+    assert!(seen["FROM"].is_string() && seen["PATH"].is_string() && seen.get("EXTRA").is_none(), "{seen}");
     assert_eq!(listed(&home, "odd")["warnings"], json!(["Missing environment variables: NOT_SET_ANYWHERE"]));
 }

@@ -208,6 +208,7 @@ fn with_one_server_its_tools_keep_their_names() {
     let client = Client::start(&home, &["--server", "real"]);
     let tools = client.tools();
     assert!(tools.contains(&"echo".to_owned()) && tools.len() == 13, "{tools:?}");
+    assert_eq!(home.attached(1).remove(0)["label"], "tester:real@project");
     let called = client.call("echo", &json!({"message": "hi"}));
     let ask = gate.only_ask();
     assert_eq!(ask["tool"], "mcp__real__echo");

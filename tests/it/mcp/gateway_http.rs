@@ -291,13 +291,30 @@ fn one_client_does_not_take_the_places_of_all() {
     greedy.initialize();
     greedy.session.borrow_mut().take();
     let hello = json!({"jsonrpc": "2.0", "id": 9, "method": "ping"});
-    greedy.post(&hello).expect(429);
+    assert_eq!(greedy.post(&hello).expect(429).json()["error"], 42911);
     HttpClient::start(&home, &gate, "modest", "/mcp");
     // A session that ends makes place for another.
     *greedy.session.borrow_mut() = first;
     greedy.request("DELETE").send(&greedy.target);
     greedy.session.borrow_mut().take();
     greedy.initialize();
+}
+
+#[test]
+fn a_gateway_without_a_place_says_so_and_has_one_when_a_client_leaves() {
+    let home = patient();
+    home.fix("PORTCULLIS_TEST_MCP_CLIENTS", 1);
+    let gate = home.serve();
+    configure(&home, &json!({"fake": fake("none")}));
+    let first = HttpClient::start(&home, &gate, "first", "/mcp");
+    let second = HttpClient::new(&home, &gate, "second", "/mcp");
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": {"name": "tester", "version": "1"}});
+    let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+    let refused = second.post(&hello).expect(503);
+    assert_eq!((refused.json()["error"].as_u64(), refused.header("retry-after")), (Some(50306), Some("30")));
+    first.request("DELETE").send(&first.target);
+    until("there is a place", || (second.post(&hello).status == 200).then_some(()));
 }
 
 #[test]

@@ -12,6 +12,7 @@ use crate::fakes::script::Rule;
 use crate::support::PATIENCE;
 use crate::support::child::Stdin;
 use crate::support::claude::Claude;
+use crate::support::driven::Driven;
 use crate::support::until;
 
 #[test]
@@ -97,6 +98,22 @@ fn whatever_a_server_claims_of_a_tool_a_person_is_asked_and_sees_it_as_a_claim()
 }
 
 #[test]
+fn a_tool_that_wants_a_person_is_asked_for_whatever_a_rule_says_and_what_goes_beside_its_arguments_is_shown() {
+    let home = patient();
+    let gate = home.serve();
+    configure(&home, &json!({"fake": fake("personal")}));
+    home.run(&["rules", "add", "allow", "mcp__fake"]).ok();
+    let client = Client::start(&home, &[]);
+    let meta = json!({"mode": "raw", "traceparent": "00-1", "progressToken": 7});
+    let called = client.send("tools/call", &json!({"name": "fake__echo", "arguments": {}, "_meta": meta}));
+    let ask = gate.only_ask();
+    let shown = ask["description"].as_str().unwrap();
+    assert!(shown.ends_with(r#"; the client sends _meta with it: {"mode":"raw"}"#), "{ask}");
+    gate.allow(&ask);
+    assert_eq!(text(&client.answer(called)), "echo {}");
+}
+
+#[test]
 fn what_is_always_allowed_can_be_taken_back() {
     let home = patient();
     let gate = home.serve();
@@ -169,4 +186,25 @@ fn the_real_cli_waits_over_http_for_as_long_as_a_person_takes() {
     gate.answer(&second, &json!({"behavior": "deny", "why": "once is enough"}));
     let said = claude.wait().ok().stdout;
     assert!(said.starts_with("done: Denied: once is enough\n"), "{said}");
+}
+
+#[test]
+fn in_a_session_that_we_drive_nobody_is_asked_twice_for_an_adopted_server() {
+    let home = patient();
+    let gate = home.serve();
+    configure(&home, &json!({"fake": fake("none")}));
+    home.run(&["mcp", "adopt", "fake"]).ok();
+    let model = Model::start(vec![
+        Rule::on_text("please").call("mcp__fake__echo", json!({"n": 1})),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let run = Driven::start(&home, &model, &["please"]);
+    let ask = gate.only_ask();
+    assert_eq!((&ask["tool"], &ask["source"]), (&json!("mcp__fake__echo"), &json!("control")), "{ask}");
+    gate.allow(&ask);
+    model.wait_for_turn(r#"echo {"n":1}"#);
+    let of_gateway: Vec<Value> = gate.asks().into_iter().filter(|ask| ask["source"] == "gateway").collect();
+    assert!(of_gateway.iter().all(|ask| ask["state"] != "open"), "{of_gateway:?}");
+    run.child.signal(rustix::process::Signal::TERM);
+    run.wait();
 }

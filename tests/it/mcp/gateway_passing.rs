@@ -216,7 +216,11 @@ fn adopted_servers_are_behind_the_gateway_and_come_back_to_the_byte() {
     );
     fs::write(&file, &before).unwrap();
     assert!(home.run(&["doctor"]).stdout.contains("past the gateway: fake, other"));
+    home.run(&["mcp", "adopt", "nobody"]).refused_usage();
+    let copy = home.user().join(".local/bin/portcullis");
+    assert!(!copy.exists(), "a mistyped name changes nothing");
     let adopted = home.run(&["mcp", "adopt", "fake"]).ok();
+    assert!(copy.exists(), "{}", adopted.stdout);
     assert!(adopted.stdout.contains("fake is behind the gateway now"), "{}", adopted.stdout);
     let written: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!(written["mcpServers"]["fake"]["args"], json!(["mcp", "serve", "--server", "fake"]), "{written}");

@@ -57,3 +57,21 @@ fn an_editor_over_server_sent_events_keeps_its_own_tools_to_itself() {
     assert_eq!(home.run(&["mcp", "tools", "ide", "--json"]).ok().json(), json!([]));
     call(&home, "ide", "echo", &json!({"message": "hi"})).refused(1, "this tool of the editor is its own");
 }
+
+#[test]
+fn one_tool_is_shown_with_what_it_takes_and_a_wrong_call_says_where_to_look() {
+    let home = Home::new();
+    configure(&home, &json!({"every": everything(), "gone": {"command": "no-such-program-anywhere"}}));
+    let shown = home.run(&["mcp", "tools", "every", "echo"]).ok().stdout;
+    assert!(shown.contains("mcp__every__echo") && shown.contains("message: string (required)"), "{shown}");
+    let names = home.run(&["mcp", "tools", "every"]).ok().stdout;
+    assert!(names.contains("mcp__every__trigger-long-running-operation"), "names are not cut: {names}");
+    let uris = home.run(&["mcp", "resources", "every"]).ok().stdout;
+    assert!(!uris.contains("arc…"), "addresses are not cut: {uris}");
+    let mistyped = home.run(&["mcp", "call", "every", "ech", "{}"]);
+    assert!(mistyped.stderr.contains("did you mean echo?"), "{}", mistyped.stderr);
+    let without = home.run(&["mcp", "call", "every", "echo"]);
+    assert!(without.stderr.contains("portcullis mcp tools every echo"), "{}", without.stderr);
+    let gone = listed(&home, "gone");
+    assert!(gone["why"].as_str().unwrap().contains("it is not on the PATH"), "{gone}");
+}

@@ -119,9 +119,21 @@ const MCP: &[Param] = &[
     query("search", "boolean", "three tools in place of all, by which the others are found, described and called"),
     SESSION_OF_MCP,
 ];
-const MCP_ERRORS: &[Kind] = &[Kind::StartFailed, Kind::TooManyListeners, Kind::TooManyBodies];
-const MCP_ONE_ERRORS: &[Kind] =
-    &[Kind::NoSuchMcpServer, Kind::StartFailed, Kind::TooManyListeners, Kind::TooManyBodies];
+const MCP_ERRORS: &[Kind] = &[
+    Kind::StartFailed,
+    Kind::TooManyListeners,
+    Kind::TooManyBodies,
+    Kind::TooManyMcpSessions,
+    Kind::TooManyMcpClients,
+];
+const MCP_ONE_ERRORS: &[Kind] = &[
+    Kind::NoSuchMcpServer,
+    Kind::StartFailed,
+    Kind::TooManyListeners,
+    Kind::TooManyBodies,
+    Kind::TooManyMcpSessions,
+    Kind::TooManyMcpClients,
+];
 
 /// How starting a session may fail.
 const STARTED: &[Kind] = &[

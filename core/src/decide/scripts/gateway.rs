@@ -171,3 +171,84 @@ fn events_never_go_to_a_client_of_the_gateway() {
         "#]],
     );
 }
+
+/// The process of a client over HTTP is not known.
+#[test]
+fn over_http_an_answered_call_is_known_by_its_id_and_used_once() {
+    check(
+        "0 attach 1 api pid=7
+         0 attach 2 cursor by=gateway
+         1 ask 1 1 aaaaa source=hook tool=mcp__db__query use=t1 digest=1 : select
+         2 allow aaaaa ann
+         3 ask 2 2 bbbbb source=gateway tool=mcp__db__query use=t1 digest=2 : other arguments
+         4 ask 3 2 ccccc source=gateway tool=mcp__db__query use=t1 digest=1 : the same, but an id counts once",
+        &expect![[r#"
+            0 attach 1 api pid=7
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            0 attach 2 cursor by=gateway
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            1 ask 1 1 aaaaa source=hook tool=mcp__db__query use=t1 digest=1 : select
+              + ask 1 as aaaaa
+              > asked as aaaaa
+              > publish ask 1
+            2 allow aaaaa ann
+              + ask 1 allowed by ann over http
+              > recorded allow aaaaa
+              > carry allow aaaaa to session 1
+              > publish ask 1
+            3 ask 2 2 bbbbb source=gateway tool=mcp__db__query use=t1 digest=2 : other arguments
+              + ask 2 as bbbbb
+              > asked as bbbbb
+              > publish ask 2
+            4 ask 3 2 ccccc source=gateway tool=mcp__db__query use=t1 digest=1 : the same, but an id counts once
+              + ask 3 as ccccc
+              > asked as ccccc
+              > publish ask 3
+        "#]],
+    );
+    check(
+        "0 attach 1 api pid=7
+         0 attach 2 cursor by=gateway
+         1 ask 1 1 aaaaa source=hook tool=mcp__db__query use=t1 digest=1 : select
+         2 allow aaaaa ann
+         3 ask 2 2 bbbbb source=gateway tool=mcp__db__query use=t1 digest=1 : the same
+         4 ask 3 2 ccccc source=gateway tool=mcp__db__query use=t1 digest=1 : once more",
+        &expect![[r#"
+            0 attach 1 api pid=7
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            0 attach 2 cursor by=gateway
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            1 ask 1 1 aaaaa source=hook tool=mcp__db__query use=t1 digest=1 : select
+              + ask 1 as aaaaa
+              > asked as aaaaa
+              > publish ask 1
+            2 allow aaaaa ann
+              + ask 1 allowed by ann over http
+              > recorded allow aaaaa
+              > carry allow aaaaa to session 1
+              > publish ask 1
+            3 ask 2 2 bbbbb source=gateway tool=mcp__db__query use=t1 digest=1 : the same
+              + ask 2 as bbbbb
+              + ask 2 allowed by ann over http
+              > asked as bbbbb
+              > carry allow bbbbb to session 2
+              > publish ask 2
+            4 ask 3 2 ccccc source=gateway tool=mcp__db__query use=t1 digest=1 : once more
+              + ask 3 as ccccc
+              > asked as ccccc
+              > publish ask 3
+        "#]],
+    );
+}

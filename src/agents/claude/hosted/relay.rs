@@ -44,10 +44,12 @@ impl HostedState {
         let Some(code) = code.or_else(|| random().ok().map(Code::from_entropy)) else { return };
         locked(&self.open).insert(code, ask.id);
         let reason = ask.details.reason.as_deref().map(|reason| format!(" ({reason})")).unwrap_or_default();
+        // Some channels show nothing else: nobody shall allow what they do not see.
+        let about = Some(ask.description.as_str()).filter(|it| !it.is_empty()).unwrap_or(ask.preview.as_str());
         let request = PermissionRequest {
             request_id: code.to_string(),
             tool_name: ask.tool.clone(),
-            description: masked_start(&format!("{}{reason}", ask.description.as_str()), LONGEST),
+            description: masked_start(&format!("{about}{reason}"), LONGEST),
             input_preview: masked_start(ask.preview.as_str(), LONGEST),
         };
         for channel in self.channels.iter().filter(|channel| channel.relays_prompts) {

@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body, Frame};
-use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
+use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use portcullis_wire::error::Fault;
 use tokio::time::{Instant, Interval};
@@ -22,6 +22,8 @@ use crate::fixed;
 /// A client that has no answer after so long gets its stream, and the answer on it.
 const SOON: Duration = Duration::from_millis(500);
 const EVENTS: &str = "text/event-stream";
+/// Seconds after which a client may try again for which there was no place.
+const SOME_TIME: &str = "30";
 
 /// Cancelled when the client no longer listens to the answer of its request, although it does not have all of it.
 #[derive(Clone, Debug, Default)]
@@ -77,19 +79,31 @@ impl Timely {
 }
 
 /// A fault as the gate tells it.
-pub(super) fn refuse_with(fault: &Fault) -> Response<AnswerBody> {
-    let status = StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-    let mut response = refuse(status, serde_json::to_vec(fault).unwrap_or_default());
+pub(super) fn faulty(fault: &Fault) -> HandledResponse {
+    let mut response = Response::new(Full::new(serde_json::to_vec(fault).unwrap_or_default().into()).boxed());
+    *response.status_mut() = StatusCode::from_u16(fault.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if response.status() == StatusCode::SERVICE_UNAVAILABLE {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static(SOME_TIME));
+    }
     response
 }
 
+pub(super) fn refuse_with(fault: &Fault) -> Response<AnswerBody> {
+    known(faulty(fault))
+}
+
 pub(super) fn refuse(status: StatusCode, text: impl Into<Bytes>) -> Response<AnswerBody> {
-    let with = Timely { listening: None, _in_use: None, comment: Duration::MAX };
-    let body = Full::new(text.into()).boxed();
-    let mut response = Response::new(AnswerBody { with, part: BodyPart::Known { body, events: true }, comments: None });
+    let mut response = Response::new(Full::new(text.into()).boxed());
     *response.status_mut() = status;
-    response
+    known(response)
+}
+
+fn known(response: HandledResponse) -> Response<AnswerBody> {
+    response.map(|body| {
+        let with = Timely { listening: None, _in_use: None, comment: Duration::MAX };
+        AnswerBody { with, part: BodyPart::Known { body, events: true }, comments: None }
+    })
 }
 
 /// Fields are dropped in this order: `with` says that nobody listens, and then what was listened to goes.

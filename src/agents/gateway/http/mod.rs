@@ -27,7 +27,7 @@ use super::server::GatewayServer;
 use crate::agents::mcp_stdio::LONGEST_LINE;
 use crate::fixed;
 pub(super) use answering::AnswerListener;
-use answering::{AnswerBody, Timely, refuse, refuse_with};
+use answering::{AnswerBody, Timely, faulty, refuse, refuse_with};
 pub(crate) use clients::HostedServers;
 use clients::StatelessClients;
 use owners::EndedTokens;
@@ -52,6 +52,8 @@ struct GatewayHost {
     sessions: Arc<OpenSessions>,
     ended: Arc<EndedTokens>,
     from_gate: FromGate,
+    /// One for each client, and for each request of those that have no session.
+    places: Arc<Semaphore>,
 }
 
 /// Serves clients on this socket until `stop`. `from_gate` is how the gate says who a client is.
@@ -107,17 +109,17 @@ impl GatewayHost {
             .with_sse_keep_alive(Some(comment_time()))
             .with_max_request_body_bytes(LONGEST_LINE)
             .with_cancellation_token(stop);
-        let places = Arc::new(Semaphore::new(MOST_CLIENTS));
-        let of_clients = Arc::clone(&clients);
+        let places = Arc::new(Semaphore::new(fixed::limit("MCP_CLIENTS", MOST_CLIENTS)));
+        let (of_clients, of_all) = (Arc::clone(&clients), Arc::clone(&places));
         let server = move || {
-            let place = Arc::clone(&places).try_acquire_owned();
+            let place = Arc::clone(&of_all).try_acquire_owned();
             let place = place.map_err(|_| std::io::Error::other("too many MCP clients at once"))?;
             let clients = Arc::clone(&of_clients);
             let find = move |client: &str, context: &RequestContext<RoleServer>| clients.core(client, context);
             Ok(GatewayServer::new(Box::new(find), Some(place)))
         };
         let service = StreamableHttpService::new(server, Arc::clone(&manager), config);
-        Self { service, manager, clients, sessions: Arc::default(), ended, from_gate }
+        Self { service, manager, clients, sessions: Arc::default(), ended, from_gate, places }
     }
 
     async fn answer(self: Arc<Self>, mut request: Request<Incoming>) -> hyper::Response<AnswerBody> {
@@ -138,8 +140,8 @@ impl GatewayHost {
                 None => return refuse(StatusCode::NOT_FOUND, "Not Found: Session not found"),
             },
             None if self.sessions.count_of(&owner.person) >= fixed::limit("MCP_OF_ONE", MOST_OF_ONE) => {
-                let why = "Too Many Requests: this client has as many sessions as it may; it can end some with DELETE";
-                return refuse(StatusCode::TOO_MANY_REQUESTS, why);
+                let why = "this person has as many sessions of the gateway as one may have at once";
+                return refuse_with(&Fault::new(Kind::TooManyMcpSessions, why));
             }
             None => {
                 let unknown = Some(request.uri()).filter(|_| request.method() == Method::POST);
@@ -156,6 +158,10 @@ impl GatewayHost {
         let host = Arc::clone(&self);
         let handling = Box::pin(async move {
             let mut response = host.service.handle(request).await;
+            // rmcp has one status for whatever keeps a client from being served.
+            if response.status() == StatusCode::INTERNAL_SERVER_ERROR && host.places.available_permits() == 0 {
+                return faulty(&Fault::new(Kind::TooManyMcpClients, "as many MCP clients are served as there may be"));
+            }
             // rmcp says so of a body that is no message as well.
             if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
                 *response.status_mut() = StatusCode::BAD_REQUEST;

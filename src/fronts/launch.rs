@@ -19,6 +19,7 @@ use super::listen::{Joining, listen, refused, serve};
 use super::standing::Standings;
 use crate::agents::claude::control::{Outcome, Start, drive};
 use crate::agents::claude::editor::EditorTools;
+use crate::agents::claude::hooks::HeldHooks;
 use crate::agents::claude::hosted::StartedChannels;
 use crate::agents::claude::process::{Beginning, Holder, Options, find};
 use crate::config::{Config, Paths, environment};
@@ -83,6 +84,8 @@ pub(crate) struct Running {
     sharing: JoinHandle<bool>,
     listening: Option<JoinHandle<()>>,
     writers: TaskTracker,
+    /// Goes with the session.
+    held_hooks: Option<HeldHooks>,
 }
 
 impl Running {
@@ -92,6 +95,7 @@ impl Running {
         let outcome = self.driving.await.context("driving Claude Code")?;
         self.writers.close();
         drop(tokio::time::timeout(LAST_LINES_TIMEOUT, self.writers.wait()).await);
+        drop(self.held_hooks);
         // Its socket goes with it.
         if let Some(listening) = self.listening {
             listening.abort();
@@ -111,6 +115,13 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let label = label(wanted.label.as_deref(), &options.folder)?;
     let session = wanted.session.unwrap_or_else(|| mint(SessionId::new));
     let held = Holder::start(&claude, options.command(&reach::this_program()?, &claude), &session.to_string())?;
+    // Before Claude Code has begun to start its hooks and servers.
+    let held_hooks = paths.prepare().map_err(anyhow::Error::from).and_then(|()| {
+        let socket = paths.session_socket(held.holder.pid());
+        HeldHooks::listen(socket).map_err(anyhow::Error::from)
+    });
+    let held_hooks =
+        held_hooks.inspect_err(|error| tracing::warn!("hooks of another copy may take part: {error:#}")).ok();
     let label_chosen = wanted.label.is_some();
     let about = about(wanted.connected_by, &options, label.clone(), held.holder.pid());
     let about = SessionAbout { label_chosen, ..about };
@@ -173,7 +184,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         command,
         no_answers,
         mode: options.mode,
-        running: Running { driving, sharing, listening, writers },
+        running: Running { driving, sharing, listening, writers, held_hooks },
     })
 }
 

@@ -6,8 +6,10 @@ import { h, shown } from "./dom.js";
 const NAMED = /\.(png|jpe?g|gif|webp)$/i;
 /** Larger ones are downloaded only, in bytes. */
 const MOST_BYTES = 5 << 20;
-/** Drawn at once. The one that was drawn first gives its memory back, and is fetched again when someone looks. */
+/** Drawn at once, but for those in sight. The others give their memory back, and are fetched again when someone looks. */
 const MOST_DRAWN = 12;
+/** So far from what is in sight, in pixels, a picture is fetched ahead. */
+const NEAR = 200;
 /** How such a file begins, whatever it is called. In none of them anything can run. */
 const KINDS = [["image/png", "\x89PNG"], ["image/jpeg", "\xff\xd8\xff"], ["image/gif", "GIF8"], ["image/webp", "RIFF"]];
 
@@ -22,7 +24,7 @@ export function picture(path, name) {
   return image;
 }
 
-const watch = new IntersectionObserver((seen) => seen.forEach(({ target, isIntersecting }) => isIntersecting && draw(target)), { rootMargin: "200px" });
+const watch = new IntersectionObserver((seen) => seen.forEach(({ target, isIntersecting }) => isIntersecting && draw(target)), { rootMargin: `${NEAR}px` });
 
 async function draw(image) {
   if (drawn.has(image)) return;
@@ -41,7 +43,13 @@ async function draw(image) {
     forget(image);
     image.remove();
   }
-  while (drawn.size > MOST_DRAWN) forget(drawn.keys().next().value);
+  for (const other of drawn.keys()) if (drawn.size > MOST_DRAWN && !isNear(other)) forget(other);
+}
+
+/** What is in sight, or may be soon, would only be fetched again. */
+function isNear(image) {
+  const { top, bottom } = image.getBoundingClientRect();
+  return image.isConnected && bottom > -NEAR && top < innerHeight + NEAR;
 }
 
 function forget(image) {

@@ -1,7 +1,7 @@
 //! The permission rules in Claude Code's own settings, as its files have them. A client that runs tells its rules itself;
 //! this is for whoever asks what would become of a call before there is one.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use portcullis_core::policy::{Decision, Origin, Rule, RuleSource};
 use serde_json::Value;
@@ -65,7 +65,7 @@ fn text_of(file: &Path) -> std::io::Result<String> {
     if !about.is_file() || about.len() > LONGEST {
         return Err(std::io::Error::other("no file of settings"));
     }
-    std::fs::read_to_string(PathBuf::from(file))
+    std::fs::read_to_string(file)
 }
 
 /// The first line that holds the text, counted from 1.

@@ -39,6 +39,7 @@ fn the_rules_of_a_folder_are_shown_and_say_what_would_become_of_a_call() {
     let settings = site.home.project().join(".claude");
     std::fs::create_dir_all(&settings).unwrap();
     std::fs::write(settings.join("settings.json"), r#"{"permissions": {"deny": ["Bash(touch *)"]}}"#).unwrap();
+    page.fill("input[list=folders]", site.home.project().to_str().unwrap());
     page.click("[data-action=checkCall]");
     page.see_text(".ruling .decision.deny", "deny");
     page.see_text(".ruling .path", ".claude/settings.json:1");

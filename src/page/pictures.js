@@ -33,15 +33,17 @@ async function draw(image) {
     const file = await fetchFile(image.dataset.path);
     const start = String.fromCharCode(...new Uint8Array(await file.slice(0, 8).arrayBuffer()));
     const [type] = KINDS.find(([, begins]) => start.startsWith(begins)) ?? [];
-    if (!type) throw new TypeError("no picture");
+    if (!type) throw new Error("no picture");
+    // Whoever scrolled past meanwhile does not wait for it.
+    if (!drawn.has(image)) return;
     drawn.set(image, URL.createObjectURL(new Blob([file], { type })));
     image.src = drawn.get(image);
     await image.decode();
   } catch {
+    if (!drawn.has(image)) return;
     // The button below it still downloads the file.
-    watch.unobserve(image);
-    forget(image);
     image.remove();
+    forget(image);
   }
   for (const other of drawn.keys()) if (drawn.size > MOST_DRAWN && !isNear(other)) forget(other);
 }

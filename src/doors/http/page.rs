@@ -237,8 +237,8 @@ mod tests {
 
     #[test]
     fn comments_are_not_sent_and_lines_keep_their_number() {
-        let text = "// of the file\n\n/**\n * of f\n */\nconst f = 1; // stays\n  /** one line */\n  const g = `//`;\n/* css */\na { }";
-        assert_eq!(without_comments(text), "\n\n\n\n\nconst f = 1; // stays\n\n  const g = `//`;\n\na { }");
+        let source = "// of the file\n\n/**\n * of f\n */\nconst f = 1; // stays\n  /** one line */\n  const g = `//`;\n/* css */\na { }";
+        assert_eq!(without_comments(source), "\n\n\n\n\nconst f = 1; // stays\n\n  const g = `//`;\n\na { }");
         for (name, served) in assets().files.iter().filter(|(name, _)| name.ends_with(".js") || name.ends_with(".css"))
         {
             let sent = String::from_utf8(served.plain.to_vec()).unwrap();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::Context as _;
 use portcullis_core::{ConversationOrigin, SessionAbout, SessionId};
 
+use super::hook::is_held;
 use super::reach::Handed;
 use super::signals::stop_on_signals;
 use super::{VERSION, configuration, environment, log_at, paths, starting};
@@ -42,13 +43,14 @@ impl Channel {
         let stop = stop_on_signals()?;
         let folder = working_folder()?;
         let mut about = self.about(&folder)?;
-        if about.pid.is_some_and(|pid| processes::is_driven(pid) || processes::uses_servers(pid)) {
-            // The driver is its channel; and who looks at the servers of a folder is no session.
+        let paths = paths()?;
+        let agent = about.pid.unwrap_or_default();
+        if processes::uses_servers(agent) || is_held(&paths, agent).await {
+            // Who looks at the servers of a folder is no session; and the holder is its agent's channel.
             channel::run_idle(stop).await?;
             return Ok(ExitCode::SUCCESS);
         }
         let session = mint(SessionId::new);
-        let paths = paths()?;
         let wiring = HookWiring::new(&paths, &mut about);
         let briefing = Briefing::new(&wiring.settings.instructions);
         let briefing = if self.one_way { briefing.one_way() } else { briefing };

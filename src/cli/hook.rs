@@ -70,11 +70,10 @@ impl Hook {
     async fn answer(self, mut arguments: Value) -> anyhow::Result<ExitCode> {
         let call = HookCall::read(&arguments)?;
         // A session that `portcullis run` holds is served by its holder.
-        let agent = agent();
-        if processes::is_driven(agent) {
+        let (agent, paths) = (agent(), paths()?);
+        if is_held(&paths, agent).await {
             return Ok(ExitCode::SUCCESS);
         }
-        let paths = paths()?;
         let (socket, file) = (paths.session_socket(agent), paths.wake_file(agent));
         let mut code = ExitCode::SUCCESS;
         match call.event {
@@ -185,6 +184,16 @@ fn agent() -> u32 {
     let parent = std::os::unix::process::parent_id();
     let above = processes::lineage(parent);
     number("CLAUDE_PID").filter(|said| above.contains(said)).unwrap_or_else(|| processes::agent_above(parent))
+}
+
+/// Whether the agent's holder serves it. This program may be another version than the holder's, or another copy: then the
+/// holder is known by where it listens.
+pub(super) async fn is_held(paths: &Paths, agent: u32) -> bool {
+    if processes::is_driven(agent) {
+        return true;
+    }
+    let Some((guard, holder)) = processes::guard_of(agent) else { return false };
+    hooks::listens(holder, &paths.session_socket(guard)).await
 }
 
 fn announce(paths: &Paths, file: &Path, call: &HookCall, announced: Announced) -> anyhow::Result<()> {

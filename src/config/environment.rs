@@ -66,6 +66,15 @@ pub(crate) fn claude_folder(environment: super::Environment<'_>) -> Option<std::
     }
 }
 
+/// Where an organisation puts settings of Claude Code that its people cannot change.
+pub(crate) fn managed_settings() -> &'static std::path::Path {
+    std::path::Path::new(if cfg!(target_os = "macos") {
+        "/Library/Application Support/ClaudeCode/managed-settings.json"
+    } else {
+        "/etc/claude-code/managed-settings.json"
+    })
+}
+
 enum Users {
     /// No agent is above this process: its environment is the user's.
     Ours,

@@ -24,7 +24,9 @@ use std::ffi::OsString;
 
 use crate::failure::Failure;
 pub(crate) use current::{CurrentSetting, SettingOrigin, current_settings};
-pub(crate) use environment::{TOKEN, claude_folder, environment, project, runs_inside_an_agent, variables};
+pub(crate) use environment::{
+    TOKEN, claude_folder, environment, managed_settings, project, runs_inside_an_agent, variables,
+};
 pub(crate) use error::{Problem, quoted};
 pub(crate) use keys::nearest;
 pub(crate) use owner::{kept_secret, look_at_token, owner_token};

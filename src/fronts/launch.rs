@@ -20,6 +20,7 @@ use super::listen::{Joining, listen, refused, serve};
 use super::standing::Standings;
 use crate::agents::claude::control::{Outcome, Start, drive};
 use crate::agents::claude::editor::EditorTools;
+use crate::agents::claude::hooks::HeldHooks;
 use crate::agents::claude::hosted::StartedChannels;
 use crate::agents::claude::process::{Beginning, HeldProcess, Holder, Options, find};
 use crate::config::{Config, Paths, environment};
@@ -73,8 +74,15 @@ pub(crate) struct LaunchOptions {
 pub(crate) struct SpareAgent {
     claude: PathBuf,
     options: Options,
+    held: HeldAgent,
+}
+
+/// A Claude Code that runs under its guard.
+struct HeldAgent {
     session: SessionId,
-    held: HeldProcess,
+    process: HeldProcess,
+    /// Tells hooks of any copy of this program that they are served here.
+    hooks: Option<HeldHooks>,
 }
 
 impl SpareAgent {
@@ -87,23 +95,22 @@ impl SpareAgent {
     ) -> anyhow::Result<Self> {
         let claude = found(claude.unwrap_or(&config.claude))?;
         let options = options(paths, config, claude_options).await?;
-        let session = mint(SessionId::new);
-        let held = hold(&claude, &options, session)?;
-        Ok(Self { claude, options, session, held })
+        let held = hold(paths, &claude, &options, mint(SessionId::new))?;
+        Ok(Self { claude, options, held })
     }
 
     /// Its process, if it runs and was started as is wanted now.
-    fn if_it_fits(mut self, claude: &Path, options: &Options) -> Result<(SessionId, HeldProcess), Box<Self>> {
+    fn if_it_fits(mut self, claude: &Path, options: &Options) -> Result<HeldAgent, Box<Self>> {
         let is_alike = self.claude == claude && self.options == *options;
-        match is_alike && self.held.holder.gone().now_or_never().is_none() {
-            true => Ok((self.session, self.held)),
+        match is_alike && self.held.process.holder.gone().now_or_never().is_none() {
+            true => Ok(self.held),
             false => Err(Box::new(self)),
         }
     }
 
     /// Nobody wants it. Returns when nothing of it is left.
     pub(crate) async fn end(self) {
-        self.held.holder.end().await;
+        self.held.process.holder.end().await;
     }
 }
 
@@ -124,6 +131,8 @@ pub(crate) struct Running {
     sharing: JoinHandle<bool>,
     listening: Option<JoinHandle<()>>,
     writers: TaskTracker,
+    /// Goes with the session.
+    held_hooks: Option<HeldHooks>,
 }
 
 impl Running {
@@ -133,6 +142,7 @@ impl Running {
         let outcome = self.driving.await.context("driving Claude Code")?;
         self.writers.close();
         drop(tokio::time::timeout(LAST_LINES_TIMEOUT, self.writers.wait()).await);
+        drop(self.held_hooks);
         // Its socket goes with it.
         if let Some(listening) = self.listening {
             listening.abort();
@@ -149,18 +159,17 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     options.mcp_config.extend(wanted.channels.as_ref().map(StartedChannels::client_config));
     options.allow.extend(wanted.editor.iter().flat_map(|_| EditorTools::allowed()));
     let label = label(wanted.label.as_deref(), &options.folder)?;
-    let (session, held) = match wanted.spare.map(|spare| spare.if_it_fits(&claude, &options)) {
+    let HeldAgent { session, process, hooks } = match wanted.spare.map(|spare| spare.if_it_fits(&claude, &options)) {
         Some(Ok(taken)) => taken,
         unfit => {
             if let Some(Err(unfit)) = unfit {
                 tokio::spawn(unfit.end());
             }
-            let session = wanted.session.unwrap_or_else(|| mint(SessionId::new));
-            (session, hold(&claude, &options, session)?)
+            hold(paths, &claude, &options, wanted.session.unwrap_or_else(|| mint(SessionId::new)))?
         }
     };
     let label_chosen = wanted.label.is_some();
-    let about = about(wanted.connected_by, &options, label.clone(), held.holder.pid());
+    let about = about(wanted.connected_by, &options, label.clone(), process.holder.pid());
     let about = SessionAbout { label_chosen, ..about };
     let judge = sessions::judge(paths, &about, options.add_dir.clone());
     let (gate, deliveries) = link::connect(session, about, VERSION, starting::connect(paths.clone(), Handed::All));
@@ -196,7 +205,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     };
     let (tell, driver_told) = mpsc::channel(256);
     let (driver_command, commands) = mpsc::channel(16);
-    let driving = tokio::spawn(drive(held, (gate, deliveries), start, tell, commands));
+    let driving = tokio::spawn(drive(process, (gate, deliveries), start, tell, commands));
 
     let (own, told) = mpsc::channel(256);
     let (command, own_commands) = mpsc::channel(16);
@@ -221,7 +230,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         command,
         no_answers,
         mode: options.mode,
-        running: Running { driving, sharing, listening, writers },
+        running: Running { driving, sharing, listening, writers, held_hooks: hooks },
     })
 }
 
@@ -229,8 +238,15 @@ fn found(name: &Path) -> anyhow::Result<PathBuf> {
     Ok(find(name, environment("PATH")).ok_or_else(|| no_claude(name))?)
 }
 
-fn hold(claude: &Path, options: &Options, session: SessionId) -> anyhow::Result<HeldProcess> {
-    Holder::start(claude, options.command(&reach::this_program()?, claude), &session.to_string())
+fn hold(paths: &Paths, claude: &Path, options: &Options, session: SessionId) -> anyhow::Result<HeldAgent> {
+    let process = Holder::start(claude, options.command(&reach::this_program()?, claude), &session.to_string())?;
+    // Before Claude Code has begun to start its hooks and servers.
+    let listened = paths.prepare().map_err(anyhow::Error::from).and_then(|()| {
+        let socket = paths.session_socket(process.holder.pid());
+        HeldHooks::listen(socket).map_err(anyhow::Error::from)
+    });
+    let hooks = listened.inspect_err(|error| tracing::warn!("hooks of another copy may take part: {error:#}")).ok();
+    Ok(HeldAgent { session, process, hooks })
 }
 
 /// What the front that started the session wants. It directs the session in any case, but answers only where it may.

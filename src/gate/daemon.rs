@@ -277,7 +277,9 @@ fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.current_dir(&new.folder).spawn()
     };
-    Starter::new(&folders, config.allow_bypass, config.start.ask_time, Box::new(spawn))
+    let home = paths.clone();
+    let at_home = Box::new(move |path: &Path| home.at_home(path));
+    Starter::new(&folders, at_home, config.allow_bypass, config.start.ask_time, Box::new(spawn))
 }
 
 /// `files`: how many may be open.

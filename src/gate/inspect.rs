@@ -1,7 +1,7 @@
 //! Looks at the disk for whoever administers the gate: rules, what they say of a call, and the journal's chain.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use portcullis_core::Record;
 use portcullis_core::policy::{Mode, primary_field};
@@ -10,19 +10,20 @@ use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::tools;
 use serde_json::{Value, json};
 
-use crate::config::{Config, Paths};
+use crate::config::{Config, Paths, claude_folder, environment};
 use crate::doors::http::Inspector;
 use crate::hub::read_record;
-use crate::rules::{Rules, rule_views};
+use crate::rules::{ClientRules, Rules, rule_views};
 use crate::store::{ErasedPayload, Records, Seq, StoreConfig, Verified, VerifyError};
 
 pub(super) fn inspector(paths: &Paths, config: &Config) -> Inspector {
     let (for_list, for_check, journal) = (paths.clone(), paths.clone(), paths.journal.clone());
+    let for_folder = paths.clone();
     let (for_mode, config) = (paths.clone(), config.clone());
     Inspector {
-        rules: Box::new(move |folder| Ok(rule_views(&open(&for_list, &folder)?.files()))),
+        rules: Box::new(move |folder| Ok(rule_views(&open(&for_list, &for_list.at_home(&folder))?.files()))),
         check: Box::new(move |new| check(&for_check, &new)),
-        folder: Box::new(|folder| resolved(&folder)),
+        folder: Box::new(move |folder| resolved(&for_folder.at_home(&folder))),
         default_mode: Box::new(move |folder, set| default_mode_view(&for_mode, &config, folder, set)),
         chain: Box::new(move |()| chain(&journal)),
     }
@@ -58,7 +59,7 @@ fn open(paths: &Paths, folder: &Path) -> Result<Rules, Fault> {
 }
 
 fn check(paths: &Paths, new: &NewCheck) -> Result<RulingView, Fault> {
-    let folder = PathBuf::from(&new.folder);
+    let folder = paths.at_home(Path::new(&new.folder));
     let rules = open(paths, &folder)?;
     let name = new.mode.as_deref().unwrap_or("default");
     let mode = Mode::named(name).ok_or_else(|| bad(format!("{name:?} is no mode")))?;
@@ -68,11 +69,14 @@ fn check(paths: &Paths, new: &NewCheck) -> Result<RulingView, Fault> {
         (input @ Value::Object(_), _) => input.clone(),
         _ => return Err(bad("the input is not a JSON object")),
     };
+    // The client decides by its own rules as well.
+    let clients = ClientRules::of(&folder, paths.user_home(), claude_folder(&environment).as_deref());
+    clients.rules.into_iter().for_each(|rule| rules.add(rule));
     let label = folder.file_name().map(|name| name.to_string_lossy().into_owned());
     let around = rules.around(&folder, &[], label.as_deref());
     let ruling = rules.decide(mode, &around, tools::call(&new.tool, &input));
     let trusted = rules.decide_if_trusted(mode, &around, tools::call(&new.tool, &input));
-    let not_looked_at = vec!["claude_settings".to_owned()];
+    let not_looked_at = clients.is_incomplete.then(|| "claude_settings".to_owned()).into_iter().collect();
     let left_to_client = ruling.is_left_to_client(mode);
     Ok(RulingView { left_to_client, not_looked_at, ..RulingView::of(&ruling, trusted.as_ref()) })
 }

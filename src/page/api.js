@@ -96,11 +96,15 @@ export async function upload(file) {
   return answerOf(await fetch(`/api/v1/files?name=${encodeURIComponent(file.name)}`, { method: "POST", headers: headers(type), body: file }));
 }
 
-/** Fetches a file and hands it to the browser as a download: a plain link could not send the key. */
-export async function download(path, name) {
+/** A file of a message: a plain link could not send the key. */
+export async function fetchFile(path) {
   const response = await fetch(path, { headers: headers(), cache: "no-store" });
-  if (!response.ok) return answerOf(response);
-  const address = URL.createObjectURL(await response.blob());
+  return response.ok ? response.blob() : answerOf(response);
+}
+
+/** Fetches a file and hands it to the browser as a download. */
+export async function download(path, name) {
+  const address = URL.createObjectURL(await fetchFile(path));
   const link = document.createElement("a");
   link.href = address;
   link.download = name;

@@ -49,7 +49,7 @@ const DRAWN = {
     drawn: [path(input.file_path), input.edits.length > MOST_PARTS ? code(input.edits) : input.edits.map((edit) => [edited(edit), others(edit, ["old_string", "new_string"])])],
     fields: ["file_path", "edits"],
   }),
-  Write: (input) => ({ drawn: [path(input.file_path), lines(diff("", text(input.content)))], fields: ["file_path", "content"] }),
+  Write: (input) => ({ drawn: [path(input.file_path), lines(diff("", text(input.content)), "code diff numbered")], fields: ["file_path", "content"] }),
   NotebookEdit: (input) => {
     const adds = input.edit_mode !== "delete";
     return { drawn: [path(input.notebook_path), adds && lines(diff("", text(input.new_source)))], fields: ["notebook_path", ...(adds ? ["new_source"] : [])] };
@@ -69,10 +69,11 @@ export function code(value, spell = shown) {
   return box("code", spell(whole.slice(0, MOST_LINES).join("\n")), whole.length - MOST_LINES);
 }
 
-function lines(changes) {
+/** Only where all of the file is written the numbers of its lines are known: an edit does not say where it is. */
+function lines(changes, kind = "code diff") {
   const sign = { same: " ", old: "-", new: "+" };
   const drawn = changes.slice(0, MOST_LINES).map(([kind, line]) => h("span", { class: kind }, `${sign[kind]} ${shown(line)}\n`));
-  return box("code diff", drawn, changes.length - MOST_LINES);
+  return box(kind, drawn, changes.length - MOST_LINES);
 }
 
 /** Nothing of the input is kept from whoever decides. */

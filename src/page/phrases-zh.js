@@ -124,6 +124,8 @@ export const PHRASES = [
   // 为什么没有开始会话
   [/^sessions may not be started in (".*"), but in (.+)$/s, "$1 不行，只能在 $2"],
   [/^sessions may not be started in (".*")$/s, "$1 不行"],
+  [/^that is no name for a person$/, "这不能作为人的名称"],
+  [/^that is no name for a device$/, "这不能作为设备的名称"],
   [/^there is no folder (.+)$/s, "没有文件夹 $1"],
   [/^there is no conversation (.+)$/s, "没有对话 $1"],
   [/^(\d+) sessions run that were started here$/, "从这里开始的会话已有 $1 个"],

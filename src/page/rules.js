@@ -56,7 +56,7 @@ function verdict(ruling) {
     ruling.left_to_client
       ? h("p", null, h("span", { class: "badge decision" }, t("leftToClient")), " ", t("leftToClientHow"))
       : h("p", null, decision(ruling.decision), " ", marked(shown(phrase(ruling.why)))),
-    h("p", null, t("notLookedAt")),
+    h("p", { class: "small" }, t(ruling.not_looked_at?.length ? "notLookedAt" : "lookedAt")),
     ruling.rule && h("p", { class: "path" }, shown(ruling.rule), ruling.place && ` · ${shown(ruling.place)}`),
     h("p", { class: "small" }, t(`risk_${ruling.risk.level}`), ruling.risk.reasons.length > 0 && t("inBrackets", { what: ruling.risk.reasons.map(phrase).join(t("comma")) }),
       ruling.quorum > 1 && ` · ${t("quorum", { n: ruling.quorum })}`),

@@ -4,6 +4,7 @@ import { download } from "./api.js";
 import { h, moment, shown } from "./dom.js";
 import { code, drawInput } from "./input.js";
 import { markdown } from "./markdown.js";
+import { isPicture, picture } from "./pictures.js";
 import { askOf, why } from "./state.js";
 import { currentLanguage, locale, t } from "./words.js";
 
@@ -116,8 +117,9 @@ function files(list, path) {
     const name = file.name ?? file.path ?? "";
     const notice = h("small", { role: "status" });
     const fetchIt = () => download(`${path}/${number}`, name.split("/").at(-1)).catch((error) => (notice.textContent = why(error)));
-    return h("p", { class: "file" }, h("button", { type: "button", class: "quiet", onclick: fetchIt, "data-action": "download", title: shown(name) }, `↓ ${shown(name.split("/").at(-1))}`),
-      h("small", null, ` ${size(file.bytes ?? file.size ?? 0)} `), notice);
+    const bytes = file.bytes ?? file.size ?? 0;
+    return h("div", { class: "file" }, isPicture(name, bytes) && picture(`${path}/${number}`, name.split("/").at(-1)), h("button", { type: "button", class: "quiet", onclick: fetchIt, "data-action": "download", title: shown(name) }, `↓ ${shown(name.split("/").at(-1))}`),
+      h("small", null, ` ${size(bytes)} `), notice);
   });
 }
 

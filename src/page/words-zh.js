@@ -48,7 +48,7 @@ export const zh = {
   chainBroken: "日志在第 {seq} 条记录处损坏：{what}",
   rules: "规则", whatWould: "这个调用会怎样？", tool: "工具", callInput: "命令、路径或网址", checkCall: "询问规则",
   rulesHere: "这里生效的规则", decision_allow: "放行", decision_ask: "询问", decision_deny: "拒绝",
-  ifTrusted: "如果信任该项目的规则：", notLookedAt: "这是 Portcullis 的规则和模式的结论，不包含 Claude Code 自身的权限设置：那里可能会询问、放行或拒绝。",
+  ifTrusted: "如果信任该项目的规则：", lookedAt: "依据 Portcullis 的规则、模式，以及此文件夹、你的用户和本机的 Claude Code 设置中的权限规则。会话在命令行或运行中另外得到的规则可能改变结果。", notLookedAt: "依据 Portcullis 的规则和模式。此文件夹的 Claude Code 设置无法全部读取：那里可能会询问或拒绝更多。",
   noRules: "这个文件夹没有规则。", noRulesHow: "添加一条：portcullis rules add allow 'Bash(npm test *)'。",
   onlySessions: "仅限会话 {label}", notTrusted: "不生效：项目的规则文件未被信任",
   people: "人员", role: "角色", role_sender: "发送者：可提供信息", role_reviewer: "审批者：可指挥并答复", role_admin: "管理员：可做一切", role_agent: "代理：提交 hooks", role_owner: "所有者",

@@ -53,7 +53,7 @@ export const en = {
   chainBroken: "The journal is broken at record {seq}: {what}",
   rules: "Rules", whatWould: "What would happen to this call?", tool: "Tool", callInput: "Command, path or address", checkCall: "Ask the rules",
   rulesHere: "Rules that count here", decision_allow: "allow", decision_ask: "ask", decision_deny: "deny",
-  ifTrusted: "If the project's rules were trusted:", notLookedAt: "This is what Portcullis's rules and the mode say. Claude Code's own permission settings are not looked at: they may ask for it, allow it or deny it.",
+  ifTrusted: "If the project's rules were trusted:", lookedAt: "By Portcullis's rules, the mode, and the permission rules in Claude Code's settings of this folder, your user and this machine. What a session was given besides, on its command line or while it runs, may change it.", notLookedAt: "By Portcullis's rules and the mode. Claude Code's own settings of this folder cannot all be read: more may be asked for or denied there.",
   noRules: "There are no rules for this folder.", noRulesHow: "Write one: portcullis rules add allow 'Bash(npm test *)'.",
   onlySessions: "only sessions {label}", notTrusted: "does not count: the project's file is not trusted",
   people: "People", role: "Role", role_sender: "sender: may inform", role_reviewer: "reviewer: may direct and answer", role_admin: "admin: may do everything", role_agent: "agent: posts hooks", role_owner: "owner",

@@ -52,7 +52,7 @@ impl Ancestry {
         // Tests may run inside an agent themselves: they are the end of the world for what they start.
         let end = fixed::number("TOP_PROCESS", 0);
         let is_own = pid == std::process::id();
-        let pid = if is_own { known_as().unwrap_or(pid) } else { pid };
+        let pid = if is_own { pid_in_proc().unwrap_or(pid) } else { pid };
         let mut ancestry = Self::followed(pid, end, rustix::process::geteuid().as_raw(), Stat::of);
         if is_own && pid == 1 {
             ancestry.gap = Some(AncestryGap::Alone);
@@ -144,7 +144,7 @@ impl Ancestry {
 }
 
 /// The number by which `/proc` knows this process: in a namespace of its own a process has another one than outside of it.
-fn known_as() -> Option<u32> {
+fn pid_in_proc() -> Option<u32> {
     fs::read_link("/proc/self").ok()?.to_str()?.parse().ok()
 }
 

@@ -109,6 +109,15 @@ pub(crate) fn known_as(agent: u32) -> u32 {
     guard.unwrap_or(agent)
 }
 
+/// The process above an agent that says it is a guard, and the one above that, which would be its holder. Whoever asks makes
+/// sure that it is: any program can say so.
+pub(crate) fn guard_of(agent: u32) -> Option<(u32, u32)> {
+    match lineage(agent).as_slice() {
+        [_, guard, holder, ..] if is_guard(*guard) => Some((*guard, *holder)),
+        _ => None,
+    }
+}
+
 /// Whether a process is one of ours that looks at MCP servers or uses them, or holds one for that: no agent.
 pub(crate) fn uses_servers(pid: u32) -> bool {
     runs_our_command(pid, "mcp") || runs_our_command(pid, "__guard")

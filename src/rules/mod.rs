@@ -10,6 +10,7 @@
 //! [`Rules::problem`] says why. Where there are none from before, what can be read of it still denies and asks, and
 //! everything else is asked for.
 
+mod client;
 mod disk;
 mod example;
 mod file;
@@ -28,6 +29,7 @@ use portcullis_core::policy::{
     passes_outside_guard, plainly_denied,
 };
 
+pub(crate) use client::ClientRules;
 pub(crate) use disk::project_root;
 pub(crate) use file::{RulesFile, Written, block, rule_views};
 pub(crate) use late::late;

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+pub(crate) use crate::config::managed_settings;
 use crate::config::{Environment, claude_folder};
 use crate::failure::Failure;
 
@@ -33,15 +34,6 @@ impl ClaudeFiles {
 /// Servers that all who work in the project share.
 pub(crate) fn project_file(project: &Path) -> PathBuf {
     project.join(".mcp.json")
-}
-
-/// Where an organisation puts rules that its people cannot change.
-pub(crate) fn managed_settings() -> &'static Path {
-    Path::new(if cfg!(target_os = "macos") {
-        "/Library/Application Support/ClaudeCode/managed-settings.json"
-    } else {
-        "/etc/claude-code/managed-settings.json"
-    })
 }
 
 /// Where an organisation puts servers; where it does, there are no others.

@@ -153,13 +153,20 @@ pub(super) async fn link(State(door): State<Arc<Door>>, request: Request) -> Res
     let made = token.id;
     if let Err(refused) = submit(&door, Input::LinkDevice { by: open.by.clone(), token }).await {
         door.links.add(open);
-        return Err(refused);
+        let is_bad_name = refused.0.error == Kind::BadName.entry().0;
+        return Err(if is_bad_name { bad_name().into() } else { refused });
     }
     let called = move |state: &portcullis_core::State| {
         state.token(made).and_then(|token| Some(token.device.as_ref()?.called.clone()))
     };
     let name = door.hub.look(called).await?.unwrap_or_default();
     Ok(Json(MadeDevice { id: made.to_string(), name, key }))
+}
+
+/// A device may be called by more than a person may.
+fn bad_name() -> Fault {
+    let hint = "a device is called by 1 to 120 bytes of any letters, none of which is hidden, such as `Pixel, kitchen`";
+    Fault { hint: hint.to_owned(), ..Fault::new(Kind::BadName, "that is no name for a device") }
 }
 
 /// `GET /api/v1/devices`.

@@ -72,6 +72,7 @@ files! {
     "parts.js" SCRIPT,
     "people.js" SCRIPT,
     "phrases-zh.js" SCRIPT,
+    "pictures.js" SCRIPT,
     "prompts.js" SCRIPT,
     "push.js" SCRIPT,
     "questions.js" SCRIPT,
@@ -94,8 +95,23 @@ files! {
     "worker.js" SCRIPT,
 }
 
-/// No script but ours, nothing from elsewhere, in nobody's frame, and nothing that is text is ever run.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
+/// A file for the browser: comments are for whoever reads the sources. Whole lines alone are left out, and stay as empty ones,
+/// so that an error names the line of the sources.
+fn without_comments(text: &str) -> String {
+    let mut is_inside = false;
+    let kept = |line| {
+        let words = str::trim(line);
+        let begins = words == "/**";
+        let is_comment =
+            is_inside || begins || words.starts_with("//") || words.starts_with("/*") && words.ends_with("*/");
+        is_inside = (is_inside || begins) && !words.ends_with("*/");
+        if is_comment { "" } else { line }
+    };
+    text.lines().map(kept).collect::<Vec<_>>().join("\n")
+}
+
+/// No script but ours, pictures from memory, nothing from elsewhere, in nobody's frame, and nothing that is text is ever run.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; \
     manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
     require-trusted-types-for 'script'; trusted-types portcullis";
 
@@ -125,6 +141,9 @@ fn assets() -> &'static Assets {
             // The files that name others by their whole address.
             INDEX | "manifest.webmanifest" => {
                 String::from_utf8_lossy(&read(name)).replace("/assets/", &format!("/assets/{version}/")).into()
+            }
+            _ if name.ends_with(".js") || name.ends_with(".css") => {
+                without_comments(&String::from_utf8_lossy(&read(name))).into()
             }
             _ => read(name),
         };
@@ -214,6 +233,17 @@ mod tests {
         }
         let size: usize = assets().files.iter().map(|(_, served)| served.packed.len()).sum();
         assert!(size < 100_000, "{size} bytes");
+    }
+
+    #[test]
+    fn comments_are_not_sent_and_lines_keep_their_number() {
+        let source = "// of the file\n\n/**\n * of f\n */\nconst f = 1; // stays\n  /** one line */\n  const g = `//`;\n/* css */\na { }";
+        assert_eq!(without_comments(source), "\n\n\n\n\nconst f = 1; // stays\n\n  const g = `//`;\n\na { }");
+        for (name, served) in assets().files.iter().filter(|(name, _)| name.ends_with(".js") || name.ends_with(".css"))
+        {
+            let sent = String::from_utf8(served.plain.to_vec()).unwrap();
+            assert_eq!(sent.lines().count(), text(name).lines().count(), "{name}");
+        }
     }
 
     fn text(name: &str) -> String {

@@ -39,6 +39,8 @@ const LONGEST_LINE: usize = 64 << 20;
 pub(crate) struct Starter {
     /// A session may work in these folders and below them; symbolic links are resolved.
     folders: Vec<PathBuf>,
+    /// A path as people write it, with `~` for the folder of the user.
+    at_home: AtHome,
     pub(super) allow_bypass: bool,
     /// How long a prompt of a session started by `POST /api/chat` can be answered.
     pub(super) ask_time: Duration,
@@ -48,6 +50,8 @@ pub(crate) struct Starter {
 }
 
 pub(crate) type Spawn = Box<dyn Fn(&NewProcess) -> std::io::Result<Child> + Send + Sync>;
+
+pub(crate) type AtHome = Box<dyn Fn(&Path) -> PathBuf + Send + Sync>;
 
 /// The process of a session that is to be started.
 pub(crate) struct NewProcess {
@@ -74,9 +78,15 @@ pub(super) struct RunningProcess {
 }
 
 impl Starter {
-    pub(crate) fn new(folders: &[PathBuf], allow_bypass: bool, ask_time: Duration, spawn: Spawn) -> Self {
-        let folders = folders.iter().filter_map(|folder| folder.canonicalize().ok()).collect();
-        Self { folders, allow_bypass, ask_time, spawn, places: Arc::new(Semaphore::new(MAX_SESSIONS)) }
+    pub(crate) fn new(
+        folders: &[PathBuf],
+        at_home: AtHome,
+        allow_bypass: bool,
+        ask_time: Duration,
+        spawn: Spawn,
+    ) -> Self {
+        let folders = folders.iter().filter_map(|folder| at_home(folder).canonicalize().ok()).collect();
+        Self { folders, at_home, allow_bypass, ask_time, spawn, places: Arc::new(Semaphore::new(MAX_SESSIONS)) }
     }
 
     /// Where sessions may be started.
@@ -95,7 +105,7 @@ impl Starter {
             return Err(not_allowed("no folder is configured in which sessions may be started".to_owned()));
         };
         let Some(wanted) = wanted else { return Ok(first.clone()) };
-        let wanted = Path::new(wanted);
+        let wanted = &(self.at_home)(Path::new(wanted));
         let is_below = || self.folders.iter().any(|allowed| wanted.starts_with(allowed));
         // Only of what is allowed it is said whether it is there.
         let fault = || match is_below() && !wanted.components().any(|part| part == Component::ParentDir) {

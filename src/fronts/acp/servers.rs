@@ -47,7 +47,7 @@ impl EditorServers {
         let (shown, for_gateway) = match gateway {
             None => (entries, None),
             Some(program) => {
-                let (file, name) = ServersFile::write(folder, entries.clone())?;
+                let (file, name) = ServersFile::write(folder, &entries)?;
                 let serve = |server: &String| {
                     let args = ["mcp", "serve", "--server", server, "--editor-servers", &name];
                     (server.clone(), json!({"type": "stdio", "command": program, "args": args}))
@@ -76,7 +76,7 @@ struct ServersFile(PathBuf);
 
 impl ServersFile {
     /// The file, and its name.
-    fn write(folder: &Path, entries: Map<String, Value>) -> Result<(Self, String), Error> {
+    fn write(folder: &Path, entries: &Map<String, Value>) -> Result<(Self, String), Error> {
         let config = json!({"mcpServers": entries}).to_string();
         let name = format!("{FILE_START}{}-{}{FILE_END}", std::process::id(), uuid());
         let path = folder.join(&name);

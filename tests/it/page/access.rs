@@ -145,7 +145,9 @@ fn a_link_that_became_no_device_can_still_be_used() {
     let secret = url.split("#link=").nth(1).unwrap();
     let trade =
         |name: &str| Request::post("/api/v1/devices").json(&json!({"link": secret, "name": name})).send(&gate.target());
-    trade("").expect(400);
+    let refused = trade("").expect(400).json();
+    assert_eq!(refused["message"], "that is no name for a device");
+    assert!(refused["hint"].as_str().unwrap().starts_with("a device is called"), "{refused}");
     trade("a phone").expect(200);
     trade("another").expect(403);
 }

@@ -34,6 +34,19 @@ fn the_rules_of_a_folder_are_shown_and_say_what_would_become_of_a_call() {
     page.fill("textarea", "touch x");
     page.click("[data-action=checkCall]");
     page.see_text(".ruling .decision.ask", "ask");
+    // Claude Code's own settings count as well, and where one cannot be read that is said.
+    page.see_text(".ruling", "the permission rules in Claude Code's settings");
+    let settings = site.home.project().join(".claude");
+    std::fs::create_dir_all(&settings).unwrap();
+    std::fs::write(settings.join("settings.json"), r#"{"permissions": {"deny": ["Bash(touch *)"]}}"#).unwrap();
+    page.fill("input[list=folders]", site.home.project().to_str().unwrap());
+    page.click("[data-action=checkCall]");
+    page.see_text(".ruling .decision.deny", "deny");
+    page.see_text(".ruling .path", ".claude/settings.json:1");
+    std::fs::write(settings.join("settings.json"), "{").unwrap();
+    page.click("[data-action=checkCall]");
+    page.see_text(".ruling .decision.ask", "ask");
+    page.see_text(".ruling", "cannot all be read");
     page.choose(".columns label:has-text(\"Mode\") select", "auto");
     page.click("[data-action=checkCall]");
     page.see_text(".ruling", "Claude Code decides");

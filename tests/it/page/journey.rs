@@ -157,3 +157,29 @@ fn a_file_goes_along_with_a_message_and_one_comes_back_with_the_reply() {
     assert_eq!(page.downloaded(".said .reply [data-action=download]"), "all is well");
     assert_eq!(page.downloaded(".said .event [data-action=download]"), "what to do");
 }
+
+#[test]
+fn a_picture_is_shown_and_what_only_has_the_name_of_one_is_not() {
+    let site = Site::new();
+    let session = site.session();
+    let page = site.page(&[], DESKTOP);
+    page.click(".session");
+    let picture = site.home.user().join("plan.png");
+    std::fs::copy("src/page/icon.png", &picture).unwrap();
+    page.attach(".composer input[type=file]", &picture);
+    page.fill(".composer textarea", "look");
+    page.click("[data-action=send]");
+    page.see(".said .event img.picture[src^='blob:']");
+    until("the picture", || {
+        let width = page.run("document.querySelector('.said .picture')?.naturalWidth ?? 0");
+        (width.as_u64() > Some(0)).then_some(())
+    });
+    let markup = site.home.project().join("other.png");
+    std::fs::write(&markup, "<svg xmlns='http://www.w3.org/2000/svg' onload='window.hit=1'/>").unwrap();
+    let chat = session.event_containing("look").meta("chat_id").to_owned();
+    session.call("reply", &json!({"chat_id": chat, "text": "and this", "files": [markup]}));
+    page.see_text(".said .reply .file", "other.png");
+    page.gone(".said .reply img");
+    assert_eq!(page.run("window.hit ?? 0"), json!(0));
+    assert_eq!(page.problems(), Vec::<String>::new());
+}

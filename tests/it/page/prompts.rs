@@ -225,7 +225,10 @@ fn what_is_dangerous_takes_a_second_step_and_an_edit_is_shown_as_a_diff() {
     let model = Model::start(vec![
         Rule::on_text("go").call("Read", json!({"file_path": file})).once(),
         Rule::on_result("three").call("Edit", edit).once(),
-        Rule::on_result("updated").call("Bash", json!({"command": "git push --force origin main"})).once(),
+        Rule::on_result("updated")
+            .call("Write", json!({"file_path": home.project().join("b.txt"), "content": "x\ny\n"}))
+            .once(),
+        Rule::on_result("created").call("Bash", json!({"command": "git push --force origin main"})).once(),
         Rule::on_any_result().say("done"),
     ]);
     let site = Site::at(home, &model);
@@ -233,13 +236,19 @@ fn what_is_dangerous_takes_a_second_step_and_an_edit_is_shown_as_a_diff() {
     site.go();
     page.see(".diff");
     assert_eq!((page.text(".diff .old").trim(), page.text(".diff .new").trim()), ("- two", "+ zwei"));
+    assert_eq!(page.count(".numbered"), 0, "an edit does not say where in the file it is");
+    page.click("[data-action=allowOnce]");
+    page.see(".diff.numbered");
+    assert_eq!(page.text(".numbered"), "+ x\n+ y\n", "the numbers are not part of the text");
+    let number = page.run("getComputedStyle(document.querySelector('.numbered span'), '::before').content");
+    assert_eq!(number, json!("counter(line)"));
     page.click("[data-action=allowOnce]");
     page.see(".prompt.risk-high");
     page.click("[data-action=allowOnce]");
     page.see("[data-action=yesAllow]");
-    assert_eq!(site.home.records("answered").len(), 1, "one tap allowed nothing");
+    assert_eq!(site.home.records("answered").len(), 2, "one tap allowed nothing");
     page.click(".prompt [data-action=deny]");
-    until("the denial", || (site.home.records("answered").len() == 2).then_some(()));
+    until("the denial", || (site.home.records("answered").len() == 3).then_some(()));
 }
 
 #[test]

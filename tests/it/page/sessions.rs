@@ -191,6 +191,27 @@ fn why_a_session_was_not_started_and_what_to_do_are_two_sentences() {
 }
 
 #[test]
+fn a_folder_may_be_written_from_the_home() {
+    let home = Home::new();
+    std::os::unix::fs::symlink(home.project(), home.user().join("work")).unwrap();
+    let site = Site::at(home, &Model::start(vec![Rule::on_text("go").say("gone")]));
+    let page = site.page(&["start", "admin"], DESKTOP);
+    page.click("a.primary");
+    page.fill("input[list=folders]", "~/work");
+    page.fill("textarea", "go");
+    page.see("option[data-mode=default]");
+    page.click("[data-action=start]");
+    page.see_text(".said", "gone");
+    let folder = site.gate.get("/api/v1/sessions").expect(200).json()[0]["folder"].clone();
+    assert_eq!(folder, json!(site.home.project().canonicalize().unwrap()));
+    page.goto(&format!("http://{}/#/rules", site.gate.address()));
+    page.fill("input[list=folders]", "~/work");
+    page.fill("textarea.code", "git push");
+    page.click("[data-action=checkCall]");
+    page.see(".ruling .decision.ask");
+}
+
+#[test]
 fn a_conversation_of_a_terminal_goes_on_on_the_page() {
     let home = Home::new();
     let model = Model::start(vec![Rule::on_text("colours").say("Red and blue."), Rule::on_text("third").say("Green.")]);

@@ -1,6 +1,7 @@
 //! How a run ends: what it says, and with which exit code.
 
 use std::fs;
+use std::io::Write as _;
 
 use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
@@ -168,18 +169,33 @@ fn installed_hooks_leave_no_error_behind_in_a_run() {
     assert_eq!(transcripts, 1);
 }
 
-#[test]
-fn hooks_of_a_copy_of_the_program_stay_out_of_a_run_by_the_first() {
-    let home = Home::new();
+/// A run in a home whose hooks and channel server are the copy that `install` made.
+fn one_session_beside_a_copy(home: &Home) {
     let gate = home.serve();
-    // A program in a build folder is copied, and the copy is what the hooks run.
-    install(&home, &[]);
-    assert!(home.user().join(".local/bin/portcullis").exists());
     let model = shell(&["touch made.txt"]);
-    let run = Driven::start(&home, &model, &["go"]);
+    let run = Driven::start(home, &model, &["go"]);
     gate.allow(&gate.only_ask());
     run.wait().ok();
     assert!(home.project().join("made.txt").exists());
     assert_eq!(home.records("asked").len(), 1, "one prompt");
     assert_eq!(home.records("attached").len(), 1, "of one session");
+}
+
+#[test]
+fn hooks_of_a_copy_of_the_program_stay_out_of_a_run_by_the_first() {
+    let home = Home::new();
+    // A program in a build folder is copied, and the copy is what the hooks run.
+    install(&home, &[]);
+    assert!(home.user().join(".local/bin/portcullis").exists());
+    one_session_beside_a_copy(&home);
+}
+
+#[test]
+fn hooks_of_another_version_stay_out_of_a_run() {
+    let home = Home::new();
+    install(&home, &[]);
+    // Bytes behind a program change nothing of what it does.
+    let copy = fs::OpenOptions::new().append(true).open(home.user().join(".local/bin/portcullis"));
+    copy.unwrap().write_all(b"another version").unwrap();
+    one_session_beside_a_copy(&home);
 }

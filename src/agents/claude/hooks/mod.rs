@@ -6,6 +6,7 @@
 mod calls;
 mod conversations;
 mod followed;
+mod held;
 mod inbox;
 mod listen;
 mod posted;
@@ -31,6 +32,7 @@ use crate::session::link::{Delivery, SessionHandle};
 use crate::session::tools::Briefing;
 pub(crate) use calls::CalledBy;
 use conversations::Conversations;
+pub(crate) use held::{HeldHooks, listens};
 pub(crate) use inbox::HandedOut;
 use inbox::HookInbox;
 pub(crate) use listen::{HookFiles, Listening};

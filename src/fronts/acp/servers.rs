@@ -55,7 +55,7 @@ impl EditorServers {
                 (entries.keys().map(serve).collect(), Some(file))
             }
         };
-        let (file, _) = ServersFile::write(folder, shown)?;
+        let (file, _) = ServersFile::write(folder, &shown)?;
         Ok(Self { for_client: Some(file), _for_gateway: for_gateway })
     }
 

@@ -199,7 +199,10 @@ fn a_folder_may_be_written_from_the_home() {
     page.click("a.primary");
     page.fill("input[list=folders]", "~/work");
     page.fill("textarea", "go");
-    page.see("option[data-mode=default]");
+    until("the default mode of the folder", || {
+        let mode = page.run("document.querySelector('option[data-mode]')?.dataset.mode");
+        (mode == "default").then_some(())
+    });
     page.click("[data-action=start]");
     page.see_text(".said", "gone");
     let folder = site.gate.get("/api/v1/sessions").expect(200).json()[0]["folder"].clone();

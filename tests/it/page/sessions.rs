@@ -194,12 +194,16 @@ fn why_a_session_was_not_started_and_what_to_do_are_two_sentences() {
 fn a_folder_may_be_written_from_the_home() {
     let home = Home::new();
     std::os::unix::fs::symlink(home.project(), home.user().join("work")).unwrap();
-    let site = Site::at(home, &Model::start(vec![Rule::on_text("go").say("gone")]));
+    let model = Model::start(vec![Rule::on_text("go").say("gone")]);
+    let site = Site::at(home, &model);
     let page = site.page(&["start", "admin"], DESKTOP);
     page.click("a.primary");
     page.fill("input[list=folders]", "~/work");
     page.fill("textarea", "go");
-    page.see("option[data-mode=default]");
+    until("the default mode of the folder", || {
+        let mode = page.run("document.querySelector('option[data-mode]')?.dataset.mode");
+        (mode == "default").then_some(())
+    });
     page.click("[data-action=start]");
     page.see_text(".said", "gone");
     let folder = site.gate.get("/api/v1/sessions").expect(200).json()[0]["folder"].clone();

@@ -88,7 +88,7 @@ struct KeptReply {
 pub use connectors::Connected;
 use labels::LabelMemory;
 pub use projects::DefaultMode;
-use sessions::Sessions;
+use sessions::KnownSessions;
 
 /// The state of the gate. Only [`State::apply`] changes it; it is rebuilt from the journal at start.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -100,7 +100,7 @@ pub struct State {
     revision: u64,
     /// When the last record was written. Time never runs backwards past it.
     last: Moment,
-    sessions: Sessions,
+    sessions: KnownSessions,
     /// Ended sessions still remembered, oldest first.
     ended: VecDeque<SessionId>,
     labels: LabelMemory,

@@ -46,7 +46,7 @@ enum McpCommand {
     /// Say how each server is, as `list` does, and with --watch whenever that changes
     Status(status::Status),
     /// List the tools of one server, or of all
-    Tools(offers::Tools),
+    Tools(offers::ToolOffers),
     /// List the resources of one server, or of all
     Resources(offers::Offers),
     /// List the prompts of one server, or of all

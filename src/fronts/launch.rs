@@ -163,7 +163,8 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         Some(Ok(taken)) => taken,
         unfit => {
             if let Some(Err(unfit)) = unfit {
-                tokio::spawn(unfit.end());
+                // The conversation has its id.
+                unfit.end().await;
             }
             hold(paths, &claude, &options, wanted.session.unwrap_or_else(|| mint(SessionId::new)))?
         }

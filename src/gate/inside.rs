@@ -36,6 +36,8 @@ pub(crate) async fn agent_of(paths: &Paths, pid: u32) -> Option<String> {
         Asked::NoGate => journal_is_of_today(paths),
         Asked::Sessions(sessions) => !sessions.iter().all(|session| cannot_have_started(session, &ancestry)),
     };
+    // The first process of a container is apart from everybody, and starts the gate there.
+    let may_be_first = matches!(asked, Asked::NoGate);
     let sessions = if let Asked::Sessions(sessions) = asked { sessions } else { vec![] };
     let is_above = |session: &&SessionView| {
         session.state != "ended" && session.pid.is_some_and(|pid| ancestry.above().contains(&pid))
@@ -43,7 +45,7 @@ pub(crate) async fn agent_of(paths: &Paths, pid: u32) -> Option<String> {
     if let Some(session) = sessions.iter().find(is_above) {
         return Some(visible(&format!("session {}", session.label)));
     }
-    let gap = ancestry.gap().filter(|_| may_be_left)?;
+    let gap = ancestry.gap().filter(|gap| may_be_left && !(may_be_first && *gap == AncestryGap::Alone))?;
     Some(format!("an agent, as far as can be told ({})", gap.in_words()))
 }
 

@@ -31,10 +31,12 @@ pub(super) fn asked(state: &State, now: Moment, session: SessionId, new: NewAsk,
         return refuse(Refusal::TooManyAsks);
     }
     let code = free_code(state, &new.origin, entropy);
-    let before = earlier::verdict(state, session, &new).map(|(ask, verdict)| {
+    let before = earlier::verdict(state, now, session, &new).map(|(ask, verdict)| {
         // A client that was told to remember it for the session asks no more, and makes the next call as well. What it
         // remembers for longer is for its own folder or user, and no rule of the gateway's.
-        let scope = verdict.ruling.scope.min(Scope::Session);
+        // Several clients over HTTP may be one session here, and the answer was for one of them.
+        let is_one_client = state.session(session).is_some_and(|session| session.about.pid.is_some());
+        let scope = verdict.ruling.scope.min(if is_one_client { Scope::Session } else { Scope::Once });
         let why = Some(format!("answered as {}", ask.code));
         let ruling = Ruling { why, scope, ..Ruling::plain(Behavior::Allow) };
         Verdict { ruling, at: now, idempotency_key: None, ..(*verdict).clone() }

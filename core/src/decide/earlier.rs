@@ -1,14 +1,23 @@
 //! A call that was already answered for: its client asked by itself, and then makes it through our gateway.
 
 use crate::ask::{Ask, AskLife, NewAsk, Source};
-use crate::ids::SessionId;
+use crate::ids::{Moment, SessionId};
+use crate::session::Session;
 use crate::state::State;
 use crate::verdict::{Behavior, Verdict};
 
+/// For so many milliseconds an answer counts for a call of a client whose process is not known.
+const COUNTS_FOR: u64 = 5 * 60_000;
+
 /// The verdict of a person that lets this very call through: the same agent, the same id of the call, the same tool and
-/// input. It is used once. The process of a client over HTTP is not known: there the id of the call tells alone, which its
-/// agent was given by the model, and only until that call has ended.
-pub(super) fn verdict<'a>(state: &'a State, session: SessionId, new: &NewAsk) -> Option<(&'a Ask, &'a Verdict)> {
+/// input. It is used once. The process of a client over HTTP is not known. There only the id of the call is compared, which
+/// comes from the model; the agent that asked must be attached, its call not ended, and the answer a few minutes old at most.
+pub(super) fn verdict<'a>(
+    state: &'a State,
+    now: Moment,
+    session: SessionId,
+    new: &NewAsk,
+) -> Option<(&'a Ask, &'a Verdict)> {
     if new.source != Source::Gateway {
         return None;
     }
@@ -23,7 +32,12 @@ pub(super) fn verdict<'a>(state: &'a State, session: SessionId, new: &NewAsk) ->
         .any(|(ask, _)| ask.source == Source::Gateway && is_of_call(ask) && may_be_ours(agent(ask.session)));
     let allowed = |(ask, life): &'a (Ask, AskLife)| match life {
         AskLife::Answered { verdict, outcome, .. } if verdict.ruling.behavior == Behavior::Allow => {
-            let is_of_agent = if ours.is_some() { agent(ask.session) == ours } else { outcome.is_none() };
+            let is_attached = || state.session(ask.session).is_some_and(Session::is_attached);
+            let is_recent = || now.since(verdict.at) <= COUNTS_FOR;
+            let is_of_agent = match ours {
+                Some(_) => agent(ask.session) == ours,
+                None => outcome.is_none() && is_attached() && is_recent(),
+            };
             is_of_agent.then_some((ask, &**verdict))
         }
         _ => None,

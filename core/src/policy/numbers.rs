@@ -25,7 +25,7 @@ const READERS: [&str; 50] = [
 const SYSTEM: [&str; 8] = ["getconf", "tput", "arch", "tty", "pidof", "sysctl", "expr", "command"];
 
 /// A command as far as it prints something.
-pub(super) struct Printer<'a> {
+pub(super) struct NumberPrinter<'a> {
     words: &'a [ShellWord],
     redirects: &'a [Redirect],
     given: Vec<String>,
@@ -34,7 +34,7 @@ pub(super) struct Printer<'a> {
     is_kept: bool,
 }
 
-impl<'a> Printer<'a> {
+impl<'a> NumberPrinter<'a> {
     /// One of the commands of a text that stands in the brackets of `$(…)`.
     pub(super) fn in_brackets(command: &'a ShellCommand, texts: &[String]) -> Self {
         let heredocs = command.heredocs.iter().filter_map(|place| texts.get(*place).cloned());
@@ -78,7 +78,11 @@ pub(super) fn hides_signs(text: &str) -> bool {
 }
 
 /// Whether nothing that these print may hold a command, if the names that are noted hold none.
-pub(super) fn prints_nothing_to_run(printers: &[Printer<'_>], variables: &Variables, names: &mut Vec<String>) -> bool {
+pub(super) fn prints_nothing_to_run(
+    printers: &[NumberPrinter<'_>],
+    variables: &Variables,
+    names: &mut Vec<String>,
+) -> bool {
     // Parts that are harmless one by one are none together.
     let mut text = String::new();
     let mut is_counted = false;
@@ -116,7 +120,7 @@ fn counts(words: &[ShellWord]) -> bool {
         }
 }
 
-impl Printer<'_> {
+impl NumberPrinter<'_> {
     /// Whether it prints what it finds as it stands. Its texts are added to those of the others, and its names noted.
     fn is_plain(&self, variables: &Variables, names: &mut Vec<String>, text: &mut String) -> bool {
         for given in &self.given {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::command::name_of;
 use super::find_tests::before_action;
 use super::inert::{is_inert, started};
-use super::numbers::{Printer, hides_signs, is_harmless_text, prints_nothing_to_run};
+use super::numbers::{NumberPrinter, hides_signs, is_harmless_text, prints_nothing_to_run};
 use super::set_by_read::filled_names;
 use super::shell::{ANY, Piece, Redirect, Script, ShellWord, Way, expression_parts, set_by_word};
 use super::suspects::{Found, Suspects};
@@ -247,8 +247,8 @@ impl Reckoning<'_> {
     fn is_harmless_printer(&mut self, command: &str) -> bool {
         let script = Script::read(command);
         let mut names = vec![];
-        let printers: Vec<Printer<'_>> =
-            script.commands.iter().map(|command| Printer::in_brackets(command, &script.texts)).collect();
+        let printers: Vec<NumberPrinter<'_>> =
+            script.commands.iter().map(|command| NumberPrinter::in_brackets(command, &script.texts)).collect();
         prints_nothing_to_run(&printers, &self.suspects.variables, &mut names)
             && names.iter().all(|name| self.holds_nothing_to_run(name))
             && (!self.reads_what_the_line_writes(&script) || self.reads_harmlessly())
@@ -278,7 +278,7 @@ impl Reckoning<'_> {
         // While it is found out it does not count against itself.
         self.reads_harmlessly = Some(true);
         let mut names = vec![];
-        let printers = Printer::of_line(&self.suspects.found);
+        let printers = NumberPrinter::of_line(&self.suspects.found);
         let harmless = prints_nothing_to_run(&printers, &self.suspects.variables, &mut names)
             && names.iter().all(|name| self.holds_nothing_to_run(name));
         self.reads_harmlessly = Some(harmless);

@@ -9,19 +9,19 @@ use crate::session::Session;
 
 /// All sessions by id, and the living ones by their labels: each event that names a label is given to one of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sessions {
+pub(super) struct KnownSessions {
     by_id: BTreeMap<SessionId, Session>,
     /// Those that have not ended, by the label they have and by the one they wanted, in the order of their ids. Follows
     /// from `by_id`, so a snapshot does not hold it.
     by_label: BTreeMap<Label, Vec<SessionId>>,
 }
 
-impl Sessions {
+impl KnownSessions {
     pub(super) fn get(&self, id: SessionId) -> Option<&Session> {
         self.by_id.get(&id)
     }
 
-    /// For changes that leave its labels as they are, and whether it has ended: those go through [`Sessions::change`].
+    /// For changes that leave its labels as they are, and whether it has ended: those go through [`KnownSessions::change`].
     pub(super) fn get_mut(&mut self, id: SessionId) -> Option<&mut Session> {
         self.by_id.get_mut(&id)
     }
@@ -83,7 +83,7 @@ fn labels_of(session: &Session) -> impl Iterator<Item = &Label> {
     std::iter::once(&session.label).chain(wanted)
 }
 
-impl Saved for Sessions {
+impl Saved for KnownSessions {
     fn save(&self, out: &mut Vec<u8>) {
         self.by_id.save(out);
     }

@@ -30,14 +30,14 @@ pub(super) struct Offers {
 }
 
 #[derive(clap::Args)]
-pub(super) struct Tools {
+pub(super) struct ToolOffers {
     #[command(flatten)]
     offers: Offers,
     /// One tool of the server: all of its description, and the arguments that it takes
     tool: Option<String>,
 }
 
-impl Tools {
+impl ToolOffers {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         self.offers.run(ListKind::Tools, self.tool.as_deref()).await
     }

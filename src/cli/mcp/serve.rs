@@ -14,6 +14,7 @@ use crate::agents::gateway::{
     self, AlwaysAllowed, AttachClient, AttachedClient, Gateway, OfferedServers, ReadServers, WantedOffer,
 };
 use crate::config::{Config, Outside, Paths};
+use crate::failure::Failure;
 use crate::gate::reach::Handed;
 use crate::gate::sessions;
 use crate::mint::mint;
@@ -64,8 +65,11 @@ impl McpServe {
         let paths = paths()?;
         let folder = std::env::current_dir()?;
         // A name and no path: whoever starts this names no file of a project's.
-        let is_name = |file: &String| !file.contains('/');
-        let editor = self.editor_servers.filter(is_name).map(|file| paths.state_dir.join(file));
+        if self.editor_servers.as_ref().is_some_and(|file| file.contains('/')) {
+            let hint = "`portcullis acp` names a file of the state folder there";
+            return Err(Failure::usage("--editor-servers takes a name and no path", hint).into());
+        }
+        let editor = self.editor_servers.map(|file| paths.state_dir.join(file));
         if let Some(name) = &self.server {
             let files = ServerFiles::find(&folder, &paths)?.with_editor(editor.clone());
             ready(&Configuration::read(&files, &variable), name)?;

@@ -199,7 +199,9 @@ async fn start(sessions: Arc<Sessions>, editor: Editor, place: Place, responder:
     let reserved = match sessions.reserve(&id).and_then(|reserved| reserved.ok_or_else(Error::internal_error)) {
         Ok(reserved) => reserved,
         Err(error) => {
-            sessions.put_back(spare);
+            if let Some(spare) = spare {
+                sessions.put_back(spare);
+            }
             return drop(responder.respond_with_error(error));
         }
     };

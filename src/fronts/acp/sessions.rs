@@ -99,8 +99,11 @@ impl Sessions {
     }
 
     /// It was not needed after all.
-    pub(super) fn put_back(&self, spare: Option<Spare>) {
-        *locked(&self.spare) = spare;
+    pub(super) fn put_back(&self, spare: Spare) {
+        let left = locked(&self.spare).replace(spare);
+        if let Some(left) = left {
+            tokio::spawn(left.agent.end());
+        }
     }
 
     /// Starts a Claude Code for the next session in this place, if the owner wants that.

@@ -174,7 +174,7 @@ fn a_call_that_is_not_what_was_shown_is_not_made() {
         fs::write(file, "old\n").unwrap();
     }
     std::os::unix::fs::symlink(&one, &link).unwrap();
-    // A hook of the user's own changes what is run after everybody has seen it.
+    // A hook of the user's own changes what the model wants to run.
     let changed = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "allow",
         "updatedInput": {"command": "touch changed.txt"}}});
     let hook = json!({"type": "command", "command": format!("echo '{changed}'")});
@@ -198,10 +198,11 @@ fn a_call_that_is_not_what_was_shown_is_not_made() {
         assert_eq!(fs::read_to_string(file).unwrap(), "old\n");
     }
 
-    desk.turn(&session, "run it", "allow_once");
-    model.wait_for_turn("this is not the call that was allowed");
-    assert!(!home.project().join("changed.txt").exists() && !home.project().join("shown.txt").exists());
-    assert_eq!(desk.used("fs/write_text_file") + desk.used("terminal/create"), 0);
+    // The person is shown what the hook made of it, and that is what runs.
+    let asked = desk.turn(&session, "run it", "allow_once");
+    assert_eq!(asked[0]["params"]["toolCall"]["title"], "`touch changed.txt`", "{asked:?}");
+    assert!(!home.project().join("shown.txt").exists());
+    assert_eq!((desk.used("fs/write_text_file"), desk.used("terminal/create")), (0, 1));
 }
 
 #[test]

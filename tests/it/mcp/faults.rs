@@ -29,7 +29,7 @@ fn one_bad_server_hides_no_other_and_each_says_what_is_wrong() {
     assert_eq!(said("garbage").0, "connected", "lines that are no messages are passed over");
     let (state, why) = said("dead");
     assert!(state == "failed" && why.contains("ended before it answered") && why.contains("no such database"), "{why}");
-    assert!(said("missing").1.contains("No such file"), "{servers}");
+    assert!(said("missing").1.contains("it is not on the PATH"), "{servers}");
     assert!(said("untyped").1.contains("add \"type\": \"http\""), "{servers}");
     assert_eq!((said("refused").0.as_str(), said("number").0.as_str()), ("failed", "wrong"));
     let tools = home.run(&["mcp", "tools"]);

@@ -87,7 +87,7 @@ pub struct RulingView {
     /// True where Claude Code's own check decides about it (mode auto), and perhaps asks nobody.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub left_to_client: bool,
-    /// What else may decide and was not asked: the client's own settings.
+    /// What else may decide and could not all be read: the client's own settings. `portcullis rules check` never reads them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_looked_at: Vec<String>,
 }

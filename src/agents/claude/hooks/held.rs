@@ -12,7 +12,7 @@ use super::forget;
 
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The holder listens while this is.
+/// The holder listens until this is dropped.
 pub(crate) struct HeldHooks {
     socket: PathBuf,
     listening: JoinHandle<()>,

@@ -49,6 +49,13 @@ pub(crate) struct Holder {
 /// The end of what it said on standard error.
 pub(crate) type StderrTail = String;
 
+impl Drop for Holder {
+    fn drop(&mut self) {
+        // The guard sees that nobody is there any more.
+        self.listening.abort();
+    }
+}
+
 impl Holder {
     /// Starts a command under a guard, which is `portcullis __guard` of this same program. `mark` is fresh.
     pub(crate) fn start(program: &Path, mut command: Command, mark: &str) -> anyhow::Result<HeldProcess> {

@@ -252,3 +252,58 @@ fn over_http_an_answered_call_is_known_by_its_id_and_used_once() {
         "#]],
     );
 }
+
+/// Several clients with one token may be one session there, and an id may be found out long after its call.
+#[test]
+fn over_http_an_answer_counts_for_minutes_and_for_one_call_whatever_it_was_said_for() {
+    check(
+        "0 attach 1 api pid=7
+         0 attach 2 cursor by=gateway
+         1 ask 1 1 aaaaa source=hook tool=mcp__db__query use=t1 digest=1 offers=session : select
+         2 allow aaaaa ann scope=session
+         3 ask 2 2 bbbbb source=gateway tool=mcp__db__query use=t1 digest=1 : the same
+         4 ask 3 1 ccccc source=hook tool=mcp__db__query use=t2 digest=1 : select
+         5 allow ccccc ann
+         306 ask 4 2 ddddd source=gateway tool=mcp__db__query use=t2 digest=1 : too late",
+        &expect![[r#"
+            0 attach 1 api pid=7
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            0 attach 2 cursor by=gateway
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            1 ask 1 1 aaaaa source=hook tool=mcp__db__query use=t1 digest=1 offers=session : select
+              + ask 1 as aaaaa
+              > asked as aaaaa
+              > publish ask 1
+            2 allow aaaaa ann scope=session
+              + ask 1 allowed for the session by ann over http
+              > recorded allow aaaaa
+              > carry allow aaaaa to session 1
+              > publish ask 1
+            3 ask 2 2 bbbbb source=gateway tool=mcp__db__query use=t1 digest=1 : the same
+              + ask 2 as bbbbb
+              + ask 2 allowed by ann over http
+              > asked as bbbbb
+              > carry allow bbbbb to session 2
+              > publish ask 2
+            4 ask 3 1 ccccc source=hook tool=mcp__db__query use=t2 digest=1 : select
+              + ask 3 as ccccc
+              > asked as ccccc
+              > publish ask 3
+            5 allow ccccc ann
+              + ask 3 allowed by ann over http
+              > recorded allow ccccc
+              > carry allow ccccc to session 1
+              > publish ask 3
+            306 ask 4 2 ddddd source=gateway tool=mcp__db__query use=t2 digest=1 : too late
+              + ask 4 as ddddd
+              > asked as ddddd
+              > publish ask 4
+        "#]],
+    );
+}

@@ -68,7 +68,7 @@ impl<'line> Cleaning<'line> {
     /// of editors are made anew.
     fn protected(&self, folder: &str, disk: &dyn Disk) -> Option<String> {
         // A pattern, or a place that is not certain, may be any.
-        let is_any = |place: &str| matches!(place, "" | ".") || place.contains(['*', '?', '[', ':', '$', '~']);
+        let is_any = |place: &str| matches!(place, "" | ".") || place.contains(['*', '?', '[', ':', '$', '~', '\\']);
         let is_outside = |place: &str| place.starts_with("..") || place.starts_with('/');
         let means = |place: &&str, name: &str| *place == name || is_any(place) || is_outside(place);
         let is_meant = |name: &str| self.places.is_empty() || self.places.iter().any(|place| means(place, name));

@@ -22,7 +22,7 @@ const READERS: [&str; 50] = [
 ];
 
 /// What prints numbers or a name of the system, and takes no text.
-const SYSTEM: [&str; 8] = ["getconf", "tput", "arch", "tty", "pidof", "sysctl", "expr", "command"];
+const SYSTEM: [&str; 7] = ["getconf", "tput", "arch", "tty", "pidof", "sysctl", "expr"];
 
 /// A command as far as it prints something.
 pub(super) struct NumberPrinter<'a> {
@@ -93,14 +93,18 @@ pub(super) fn prints_nothing_to_run(
         }
         is_counted = (is_last || is_counted) && printer.joint == Joint::Pipe;
     }
-    is_harmless_text(&text)
+    // bc prints texts that it is told to, and gets them from the one before it.
+    let reckons =
+        |printer: &NumberPrinter<'_>| started(printer.words).first().is_some_and(|word| name_of(&word.text) == "bc");
+    is_harmless_text(&text) && (!printers.iter().any(reckons) || !text.contains('"') && !text.contains("print"))
 }
 
 fn counts(words: &[ShellWord]) -> bool {
     let Some((first, rest)) = started(words).split_first() else { return false };
     let is_option = |word: &ShellWord| word.is_flag() && word.is_known() && !word.text.starts_with("--files");
     let is_count = |word: &ShellWord| {
-        word.is_flag() && !word.text.starts_with("--") && word.text.contains('c') || word.text == "--count"
+        let letters = word.text.strip_prefix('-').filter(|letters| letters.contains('c')).unwrap_or("?");
+        word.is_known() && letters.chars().all(|c| "cinvwxEFPHhsaor".contains(c)) || word.text == "--count"
     };
     first.is_known()
         && match name_of(&first.text) {
@@ -129,7 +133,7 @@ impl NumberPrinter<'_> {
         }
         self.redirects
             .iter()
-            .filter(|redirect| redirect.way == Way::In)
+            .filter(|redirect| matches!(redirect.way, Way::In | Way::Given))
             .for_each(|one| one.target.take_in(variables, names, text));
         let words = started(self.words);
         let Some((first, rest)) = words.split_first() else { return true };
@@ -144,9 +148,8 @@ impl NumberPrinter<'_> {
         let own = rest.iter().enumerate().filter(|(at, _)| Some(*at) != code);
         own.for_each(|(_, word)| word.take_in(variables, names, text));
         let escapes = |letters: &str| {
-            let behind =
-                |word: &ShellWord| word.text.split('\\').skip(1).any(|part| part.starts_with(|c| letters.contains(c)));
-            rest.iter().any(behind)
+            let behind = |text: &str| text.split('\\').skip(1).any(|part| part.starts_with(|c| letters.contains(c)));
+            rest.iter().any(|word| behind(&word.text)) || behind(text)
         };
         match name {
             "read" | "mapfile" | "readarray" | "for" | "in" | "select" | "case" | "while" | "until" | "let" => true,
@@ -157,12 +160,15 @@ impl NumberPrinter<'_> {
             "tr" => !escapes("xuU01234567") && turns_nothing_into_signs(rest),
             "jq" => {
                 !escapes("u")
-                    && !rest
-                        .iter()
-                        .any(|word| ["implode", "@base", "fromjson"].iter().any(|part| word.text.contains(part)))
+                    && !rest.iter().any(|word| {
+                        ["implode", "@base", "fromjson", "format", "env", "ENV", "@uri"]
+                            .iter()
+                            .any(|part| word.text.contains(part))
+                    })
             }
-            "git" => prints_of_repository(words) && !rest.iter().any(|word| word.text.contains("%x")),
-            "bc" => !text.contains('"') && !text.contains("print"),
+            "git" => prints_of_repository(words) && !text.contains("%x") && !decodes_signs(text),
+            "bc" => true,
+            "command" => rest.first().is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V")),
             name if SYSTEM.contains(&name) => true,
             name => {
                 READERS.contains(&name)
@@ -221,11 +227,24 @@ fn prints_of_repository(words: &[ShellWord]) -> bool {
         )
 }
 
+/// Whether git would make a sign out of its number in a format: `%24` is a `$` there.
+fn decodes_signs(text: &str) -> bool {
+    text.split('%').skip(1).any(|part| {
+        let code = part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        code.is_some_and(|code| (0x20..0x7f).contains(&code))
+    })
+}
+
 /// Whether code in awk prints parts of what it reads, and texts of its own that are no part of a command.
 fn prints_fields(code: &str) -> bool {
     let texts = code.split('"').skip(1).step_by(2);
     let is_plain = |text: &str| !text.contains(['$', '(', '`', '\\', '[', '{']) && !text.contains("%c");
-    texts.into_iter().all(is_plain) && !code.contains("sprintf") && !code.contains("ENVIRON")
+    // A format that is read is no text of the code.
+    let has_format = |part: &str| part.trim_start_matches([' ', '(']).starts_with('"');
+    texts.into_iter().all(is_plain)
+        && code.split("printf").skip(1).all(has_format)
+        && !code.contains("sprintf")
+        && !code.contains("ENVIRON")
 }
 
 /// Whether `tr` leaves letters out, or puts letters and digits in the place of others.
@@ -334,6 +353,33 @@ mod tests {
             "x=$(cat <<<'a[$(git push x)]'); echo $((x))",
             "x=$(sed s/Z// <<<'Za[$(git push x)]'); [[ x -eq 1 ]]",
             "for c in 'a[' '$' '(' 'danger)]'; do s=$s$c; done; echo $((s))",
+            "x=$(rev <<<abc); [[ a == b || x -eq 1 ]]",
+            "x=$(rev <<<abc); [[ -n $PWD && x -gt 1 ]]",
+            "x=$(rev <<<abc); [[ (x -eq 1) ]]",
+            "rev <<<abc | tee f; x=$(cat f); echo $((x))",
+            "rev <<<abc > f; cp f g; x=$(cat g); echo $((x))",
+            "rev <<<abc > f; x=$(cat src/../f); echo $((x))",
+            "rev <<<abc > /dev/shm/f; x=$(cat /dev/shm/f); echo $((x))",
+            "exec 3< <(rev <<<abc); x=$(cat <&3); echo $((x))",
+            "a='a[$'; b='(danger)]'; z=$a$(true)$b; echo $((z))",
+            "x=\"a[$(echo '$')(danger)]\"; echo $((x))",
+            "x='a[Q(danger)]'; read x <<<\"${x//Q/$}\"; echo $((x))",
+            "x=$(echo ')' >/dev/null; rev <<<abc); echo $((x))",
+            "x=$((rev <<<abc) ); echo $((x))",
+            "x=$(rev <<<abc); : declare -A a; a[$x]=1",
+            "x=$(rev <<<abc); declare -A ab; a[$x]=1",
+            "x=$(rev <<<abc); declare -A a; unset a; a[$x]=1",
+            "x=$(rev <<<abc); echo ${a[b[0]]:x}",
+            "x=$(rev <<<abc); a=(1\t[x]=1)",
+            "x=$(rev <<<abc); read PS4 <<<\"$x\"; set -x; ls",
+            "for PS4 in \"$(rev <<<abc)\"; do set -x; ls; done",
+            ": \"$(rev <<<abc)\"; echo $(($_))",
+            "[[ $(rev <<<abc) =~ .* ]]; echo $((BASH_REMATCH))",
+            "x=$(rev <<<abc | grep '-e[gc]'); echo $((x))",
+            "x='a[\\x24(danger)]'; y=$(echo -e \"$x\"); echo $((y))",
+            "x=$(command -p rev <<<abc); echo $((x))",
+            "x=$(git branch --format='a[%24(danger)]'); echo $((x))",
+            "x=$(awk '{printf $0, 36}' <<<'a[%c(danger)]'); echo $((x))",
         ] {
             assert!(is_asked_for(line), "{line}");
         }
@@ -374,6 +420,8 @@ mod tests {
             "x=abc; echo ${x:0:2}",
             "n=$(sed -n 's/^v\\([0-9]*\\).*/\\1/p' a.txt); echo $((n+1))",
             "n=$(nproc); make -j$((n*2))",
+            "n=$(echo '1 + 2' | bc); echo $((n))",
+            "n=$(cat a.txt) 2>/dev/null; echo $((n+1))",
             "d=$(git rev-parse --show-toplevel); find \"$d\" -name x",
             "x=$(cat f); find . -name \"$x\"; find . -type f -exec grep \"$x\" {} +",
             "PS1='\\[\\033[01;32m\\]\\u\\[\\033[0m\\]$ ' bash --norc",

@@ -80,19 +80,31 @@ fn by_command(command: &Found, expressions: &mut Vec<String>) {
     let Some((first, rest)) = command.words.split_first() else { return };
     let is_open = |word: &&ShellWord| !word.is_known();
     let raw = |word: &ShellWord| word.raw.clone();
+    // What stands behind `&&` and in brackets within `[[ ]]` is read as a command of its own.
+    if !matches!(first.text.as_str(), "[" | "test") {
+        let words = &command.words;
+        let is_compared =
+            |word: &ShellWord| matches!(word.text.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge");
+        for (at, _) in words.iter().enumerate().filter(|(_, word)| is_compared(word)) {
+            expressions.extend(at.checked_sub(1).and_then(|at| words.get(at)).map(raw));
+            expressions.extend(words.get(at + 1).map(raw));
+        }
+    }
+    // Names that bash reckons with, or shows as a prompt, whoever fills them.
+    let is_watched = |name: &str| is_prompt(name) || RECKONED_BY_BASH.contains(&name);
+    let filled: Vec<ShellWord> = match first.text.as_str() {
+        "read" | "mapfile" | "readarray" => filled_names(first.text.as_str(), rest),
+        "for" | "select" => rest.iter().take(1).cloned().collect(),
+        "printf" => rest.iter().take(2).cloned().collect(),
+        _ => vec![],
+    };
+    let names = filled.iter().map(|word| word.text.trim_start_matches("-v")).filter(|name| is_watched(name));
+    expressions.extend(names.map(str::to_owned));
     match first.text.as_str() {
         "let" => expressions.extend(rest.iter().map(raw)),
         "[[" | "[" | "test" => {
-            let is_compared =
-                |word: &ShellWord| matches!(word.text.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge");
-            for (at, word) in rest.iter().enumerate() {
-                if is_compared(word) && first.text == "[[" {
-                    expressions.extend(at.checked_sub(1).and_then(|at| rest.get(at)).map(raw));
-                    expressions.extend(rest.get(at + 1).map(raw));
-                }
-                if word.text == "-v" {
-                    expressions.extend(rest.get(at + 1).filter(is_open).map(raw));
-                }
+            for (at, _) in rest.iter().enumerate().filter(|(_, word)| word.text == "-v") {
+                expressions.extend(rest.get(at + 1).filter(is_open).map(raw));
             }
         }
         "declare" | "typeset" | "local" | "readonly" | "export" => declared(rest, expressions),
@@ -144,7 +156,8 @@ impl Reckoning<'_> {
             return false;
         }
         let parts = expression_parts(expression);
-        parts.names.iter().all(|name| self.holds_nothing_to_run(name))
+        parts.is_certain
+            && parts.names.iter().all(|name| self.holds_nothing_to_run(name))
             && parts.commands.iter().all(|command| self.is_harmless_printer(command))
     }
 
@@ -160,7 +173,7 @@ impl Reckoning<'_> {
             return true;
         }
         // It may be any text that the line can make.
-        if variables.unfollowed.contains(name) {
+        if variables.unfollowed.contains(name) || is_set_by_bash(name) {
             return false;
         }
         // What nobody knows the name of may be this one.
@@ -171,10 +184,14 @@ impl Reckoning<'_> {
         for value in values.filter(|value| !value.contains(ANY)) {
             // A name in it is reckoned with as well.
             if !is_harmless_text(value)
+                || value.contains('$')
                 || !expression_parts(value).names.iter().all(|name| self.holds_nothing_to_run(name))
             {
                 return false;
             }
+        }
+        if name == "BASH_REMATCH" && !self.matches_harmlessly() {
+            return false;
         }
         let is_word = is_given_from_outside(name);
         suspects
@@ -240,7 +257,18 @@ impl Reckoning<'_> {
                 _ => None,
             })
             .collect();
-        is_harmless_text(&text) && self.is_harmless(&value.raw)
+        // Parts that are harmless one by one are none together.
+        let is_filled = value.pieces.iter().any(|piece| !matches!(piece, Piece::Text(_)));
+        let may_join = is_filled && text.contains(['$', '(', '{', '`', '\\']);
+        !may_join && is_harmless_text(&text) && self.is_harmless(&value.raw)
+    }
+
+    /// Whether all that the line compares with a pattern is harmless: what fits it is in BASH_REMATCH.
+    fn matches_harmlessly(&mut self) -> bool {
+        let compares = |command: &&Found| command.words.iter().any(|word| word.text == "=~");
+        let compared = self.suspects.found.iter().filter(compares);
+        let before = compared.flat_map(|command| command.words.iter().take_while(|word| word.text != "=~"));
+        before.cloned().collect::<Vec<_>>().iter().all(|word| self.is_harmless_value(word)) && self.reads_harmlessly()
     }
 
     /// Whether a command in brackets prints nothing that runs.
@@ -254,15 +282,21 @@ impl Reckoning<'_> {
             && (!self.reads_what_the_line_writes(&script) || self.reads_harmlessly())
     }
 
-    /// Whether a command in brackets reads a file that the line itself writes.
+    /// Whether a command in brackets may read a file that the line itself writes, by this name or another.
     fn reads_what_the_line_writes(&self, script: &Script) -> bool {
-        let writes = |redirect: &&Redirect| redirect.way == Way::Out && !redirect.target.text.starts_with("/dev/");
-        let written = self.suspects.found.iter().flat_map(|command| &command.redirects).filter(writes);
+        let found = &self.suspects.found;
+        let copies = |word: &ShellWord| {
+            matches!(name_of(&word.text), "tee" | "dd" | "cp" | "mv" | "ln" | "install" | "exec" | "touch" | "mkdir")
+        };
+        if found.iter().any(|command| started(&command.words).first().is_some_and(copies)) {
+            return true;
+        }
+        let is_file = |word: &ShellWord| !matches!(word.text.as_str(), "/dev/null" | "/dev/stdout" | "/dev/stderr");
+        let writes = |redirect: &&Redirect| redirect.way == Way::Out && is_file(&redirect.target);
+        let written = found.iter().flat_map(|command| &command.redirects).filter(writes);
         let written: Vec<&ShellWord> = written.map(|redirect| &redirect.target).collect();
         let is_same = |one: &ShellWord, other: &ShellWord| {
-            !one.is_known()
-                || !other.is_known()
-                || one.text.trim_start_matches("./") == other.text.trim_start_matches("./")
+            !one.is_known() || !other.is_known() || name_of(&one.text) == name_of(&other.text)
         };
         let mut read = script.commands.iter().flat_map(|command| {
             command.words.iter().skip(1).chain(command.redirects.iter().map(|redirect| &redirect.target))
@@ -284,6 +318,11 @@ impl Reckoning<'_> {
         self.reads_harmlessly = Some(harmless);
         harmless
     }
+}
+
+/// Whether bash sets it to a part of what the line does: the last word, the folder, an option.
+fn is_set_by_bash(name: &str) -> bool {
+    matches!(name, "_" | "PWD" | "OLDPWD" | "DIRSTACK" | "OPTARG" | "COPROC")
 }
 
 /// Whether bash fills in what the name holds before it shows it.

@@ -189,16 +189,25 @@ impl Suspects {
     /// Learns what names stand for wherever they are set: a loop goes round, and a function is called later than it stands.
     fn learn_all(&mut self) {
         let texts = texts_to_read(&self.found);
+        let is_function = |command: &&Found| command.words.first().is_some_and(|word| word.text == "function");
+        let named = self.found.iter().filter(is_function).filter_map(|command| command.words.get(1));
+        let named: Vec<String> = named.map(|word| word.text.clone()).collect();
+        self.functions.extend(named);
         let mut before = Variables::default();
         for round in 0..ROUNDS {
             before = self.variables.clone();
             self.found.iter().for_each(|command| self.variables.learn_read(command, &texts));
             for command in &self.found {
-                let Some((first, rest)) = command.words.split_first() else { continue };
+                let is_before =
+                    |word: &&ShellWord| matches!(word.text.as_str(), "time" | "-p" | "!" | "{" | "do" | "then");
+                let before = command.words.iter().take_while(is_before).count();
+                let Some((first, rest)) = command.words[before..].split_first() else { continue };
                 if self.functions.contains(&first.text) {
                     self.variables.learn_words(rest);
-                } else if first.text == "set" && rest.first().is_some_and(|word| word.text == "--") {
-                    self.variables.learn_words(&rest[1..]);
+                } else if first.text == "set" {
+                    // Options, `-` and `--` stand before the words.
+                    let is_option = |word: &&ShellWord| word.is_known() && word.text.starts_with(['-', '+']);
+                    self.variables.learn_words(&rest[rest.iter().take_while(is_option).count()..]);
                 }
             }
             for command in &self.found {

@@ -77,7 +77,7 @@ fn inside_an_agent_no_command_starts_stops_or_installs_anything() {
         // A namespace in which it is the first process hides nobody above it.
         let ran = inside(&home, "unshare -Urpf $P rules add allow Bash");
         ran.refused(4, "this runs inside Claude Code (pid ");
-        for line in ["$P rules add allow Bash", "sh -c '$P rules add allow Bash; exit $?'"] {
+        for line in ["$P rules add allow Bash", "sh -c \"$P rules add allow Bash || exit 4\""] {
             let ran = inside(&home, &format!("unshare -Urpfm --mount-proc {line}"));
             ran.refused(4, "it runs in a process namespace of its own");
         }

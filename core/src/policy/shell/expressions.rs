@@ -13,6 +13,8 @@ pub(crate) struct ExpressionParts {
     pub(crate) names: Vec<String>,
     /// Commands that print something into it.
     pub(crate) commands: Vec<String>,
+    /// Where each command ends is certain.
+    pub(crate) is_certain: bool,
 }
 
 /// The texts in a line that a shell may reckon with.
@@ -27,7 +29,7 @@ pub(super) fn expressions(line: &str) -> Vec<String> {
                 closed(&chars, at, '[', ']').filter(|index| !matches!(*index, ['@' | '*']))
             }
             // `([x]=1)`
-            ('[', Some(_)) if at > 0 && matches!(chars[at - 1], '(' | ' ') => {
+            ('[', Some(_)) if at > 0 && (chars[at - 1] == '(' || chars[at - 1].is_whitespace()) => {
                 closed(&chars, at, '[', ']').filter(|index| chars.get(at + index.len() + 2) == Some(&'='))
             }
             ('$', Some('{')) => closed(&chars, at + 1, '{', '}').and_then(in_braces),
@@ -61,7 +63,8 @@ fn in_braces(inside: &[char]) -> Option<&[char]> {
         return None;
     }
     if behind.first() == Some(&'[') {
-        behind = behind.iter().position(|c| *c == ']').map_or(&[], |at| &behind[at + 1..]);
+        let index = closed(behind, 0, '[', ']').map_or(0, <[char]>::len);
+        behind = behind.get(index + 2..).unwrap_or_default();
     }
     let cuts = matches!(behind, [':', next, ..] if !matches!(next, '-' | '=' | '?' | '+'));
     match behind {
@@ -77,9 +80,18 @@ fn is_keyed(chars: &[char], at: usize) -> bool {
     let begins = chars[..at].iter().rposition(|c| !is_of_name(*c)).map_or(0, |before| before + 1);
     let name: String = chars[begins..at].iter().collect();
     let line: String = chars.iter().collect();
-    let declares = |word: &str| line.contains(&format!("{word} -A {name}"));
-    // `test -v "m[$x]"` reads it once more.
-    ["declare", "typeset", "local"].into_iter().any(declares) && !line.contains(" -v ")
+    let begins_command = |before: &str| {
+        let before = before.trim_end_matches([' ', '\t']);
+        before.is_empty() || before.ends_with([';', '\n', '&', '|', '{']) || before.ends_with(" do")
+    };
+    let declares = |word: &str| {
+        let declaration = format!("{word} -A {name}");
+        let is_whole = |at: usize| !line[at + declaration.len()..].starts_with(is_of_name);
+        line.match_indices(&declaration).any(|(at, _)| is_whole(at) && begins_command(&line[..at]))
+    };
+    // `test -v "m[$x]"` reads it once more, and without its declaration it is a list of numbers.
+    let is_left = ["-v", "unset"].into_iter().all(|word| !line.contains(word));
+    is_left && ["declare", "typeset", "local"].into_iter().any(declares)
 }
 
 /// What stands between a bracket and the one that closes it, or all that follows.
@@ -102,18 +114,28 @@ fn closed(chars: &[char], opens_at: usize, opens: char, closes: char) -> Option<
 /// The names in an expression, and the commands that print into it.
 pub(crate) fn expression_parts(expression: &str) -> ExpressionParts {
     let chars: Vec<char> = expression.chars().collect();
-    let mut parts = ExpressionParts::default();
+    let mut parts = ExpressionParts { is_certain: true, ..ExpressionParts::default() };
     let mut at = 0;
     while let Some(c) = chars.get(at) {
         match c {
             '$' if chars.get(at + 1) == Some(&'(') && chars.get(at + 2) != Some(&'(') => {
                 let inside = closed(&chars, at + 1, '(', ')').unwrap_or_default();
+                // A bracket in quotes or in a comment closes nothing.
+                let is_odd = |quote: char| inside.iter().filter(|c| **c == quote).count() % 2 == 1;
+                parts.is_certain &= !is_odd('\'') && !is_odd('"') && !inside.contains(&'#');
                 parts.commands.push(inside.iter().collect());
                 at += inside.len() + 2;
+            }
+            // `$((x) )` is a command in a shell of its own.
+            '$' if chars.get(at + 1) == Some(&'(') => {
+                let inside = closed(&chars, at + 2, '(', ')').unwrap_or_default();
+                parts.is_certain &= chars.get(at + 3 + inside.len() + 1) == Some(&')');
+                at += 2;
             }
             '`' => {
                 let inside: String = chars[at + 1..].iter().take_while(|c| **c != '`').collect();
                 at += inside.chars().count() + 1;
+                parts.is_certain &= !inside.contains('\\');
                 parts.commands.push(inside);
             }
             '$' if chars.get(at + 1).is_some_and(|c| c.is_ascii_digit() || matches!(c, '@' | '*')) => {

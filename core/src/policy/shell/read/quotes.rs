@@ -244,13 +244,15 @@ impl ShellReader<'_> {
 
 /// What a command surely prints, where that is one plain word that stands in it: `echo -delete`.
 fn said(command: &str) -> Option<String> {
-    let words: Vec<&str> = command.split_whitespace().collect();
-    let words: Vec<&str> = words.iter().map(|word| unquoted(word)).collect();
+    let raw: Vec<&str> = command.split_whitespace().collect();
+    let words: Vec<&str> = raw.iter().map(|word| unquoted(word)).collect();
     let text = match words.as_slice() {
-        ["echo", word] | ["echo", "-n", word] | ["printf", word] if *word != "-n" => (*word).to_owned(),
-        ["printf", "%s" | "%s\\n", rest @ ..] if !rest.is_empty() && (words[1] == "%s" || rest.len() == 1) => {
-            rest.concat()
-        }
+        ["echo", word] | ["echo", "-n", word] if !is_echo_option(word) => (*word).to_owned(),
+        // printf takes any word that begins so for an option.
+        ["printf", word] if !word.starts_with('-') => (*word).to_owned(),
+        ["printf", "%s", rest @ ..] if !rest.is_empty() => rest.concat(),
+        // Without quotes the shell takes the backslash away.
+        ["printf", "%s\\n", word] if raw[1].starts_with(['\'', '"']) => (*word).to_owned(),
         ["cat", "<<<", word] => (*word).to_owned(),
         ["cat", word] => unquoted(word.strip_prefix("<<<")?).to_owned(),
         _ => return None,
@@ -258,14 +260,12 @@ fn said(command: &str) -> Option<String> {
     // Nothing that is more than itself to a shell, to echo or to printf.
     let is_plain =
         |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | ':' | ',' | '+' | '@' | '=');
-    let is_option =
-        matches!(words[0], "echo" | "printf") && words.len() == 2 && text.starts_with('-') && text.len() < 4;
-    (!text.is_empty() && text.chars().all(is_plain) && !(is_option && is_echo_option(&text))).then_some(text)
+    (!text.is_empty() && text.chars().all(is_plain)).then_some(text)
 }
 
-/// `-n`, `-e`, `-E`: echo prints nothing of it, and printf takes `-v`.
-fn is_echo_option(text: &str) -> bool {
-    text[1..].chars().all(|c| matches!(c, 'n' | 'e' | 'E' | 'v'))
+/// `-n`, `-neE`: echo prints nothing of it.
+fn is_echo_option(word: &str) -> bool {
+    word.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| matches!(c, 'n' | 'e' | 'E')))
 }
 
 /// A word without the quotes around it.
@@ -301,6 +301,30 @@ mod tests {
             "cat <<'EOF'\na\\\nb $\\\nc\nEOF",
         ] {
             assert!(Script::read(line).is_readable(), "{line}");
+        }
+    }
+
+    #[test]
+    fn what_a_command_surely_prints_is_a_word_of_the_line() {
+        let last = |line: &str| Script::read(line).commands.last().unwrap().words.last().unwrap().clone();
+        for (line, word) in [
+            ("find . $(echo -delete)", "-delete"),
+            ("cat $(echo -n .env)", ".env"),
+            ("cat $(printf %s .e nv)", ".env"),
+            ("cat $(printf '%s\\n' .env)", ".env"),
+            ("cat $(cat <<<.env)", ".env"),
+        ] {
+            assert!(last(line).is_known() && last(line).text == word, "{line}: {:?}", last(line));
+        }
+        for line in [
+            "rm -rf $(echo -neE)/",
+            "rm -rf $(echo -n -e)/",
+            "rm -rf $(printf -abc)/usr",
+            "rm -rf \"$(printf -- )/\"",
+            "rm -rf \"$(echo -nnn)$HOME\"",
+            "cat $(printf %s\\n .e)v",
+        ] {
+            assert!(!last(line).is_known(), "{line}: {:?}", last(line));
         }
     }
 

@@ -184,7 +184,7 @@ impl Reckoning<'_> {
         for value in values.filter(|value| !value.contains(ANY)) {
             // A name in it is reckoned with as well.
             if !is_harmless_text(value)
-                || value.contains('$')
+                || value.contains('$') && !is_prompt(name)
                 || !expression_parts(value).names.iter().all(|name| self.holds_nothing_to_run(name))
             {
                 return false;

@@ -205,9 +205,13 @@ impl Suspects {
                 if self.functions.contains(&first.text) {
                     self.variables.learn_words(rest);
                 } else if first.text == "set" {
-                    // Options, `-` and `--` stand before the words.
+                    // Options stand before the words, and `-` or `--` between them.
                     let is_option = |word: &&ShellWord| word.is_known() && word.text.starts_with(['-', '+']);
-                    self.variables.learn_words(&rest[rest.iter().take_while(is_option).count()..]);
+                    let is_end = |word: &ShellWord| matches!(word.text.as_str(), "-" | "--");
+                    let end = rest.iter().position(is_end).map(|at| at + 1);
+                    let options = rest.iter().take_while(is_option).count();
+                    let words = end.filter(|end| *end <= options).unwrap_or(options);
+                    self.variables.learn_words(&rest[words..]);
                 }
             }
             for command in &self.found {

@@ -189,10 +189,6 @@ impl Suspects {
     /// Learns what names stand for wherever they are set: a loop goes round, and a function is called later than it stands.
     fn learn_all(&mut self) {
         let texts = texts_to_read(&self.found);
-        let is_function = |command: &&Found| command.words.first().is_some_and(|word| word.text == "function");
-        let named = self.found.iter().filter(is_function).filter_map(|command| command.words.get(1));
-        let named: Vec<String> = named.map(|word| word.text.clone()).collect();
-        self.functions.extend(named);
         let mut before = Variables::default();
         for round in 0..ROUNDS {
             before = self.variables.clone();

@@ -41,6 +41,7 @@ fn read_in(text: &str, depth: usize, in_list: bool, script: &mut Script) {
         open: 0,
         wanting: false,
         has_case: false,
+        names_function: false,
         in_list,
         list_ends: 0,
     };
@@ -63,6 +64,8 @@ struct ShellReader<'script> {
     wanting: bool,
     /// A `case` stands before.
     has_case: bool,
+    /// `function` stands before the next word.
+    names_function: bool,
     /// These are the elements of a list.
     in_list: bool,
     /// Where the last list ends.
@@ -306,6 +309,9 @@ impl ShellReader<'_> {
             if !word.is_quoted && self.is_keyword(&word.text) {
                 return;
             }
+            if std::mem::take(&mut self.names_function) {
+                self.script.functions.extend([word.text.clone()]);
+            }
         }
         self.command.words.push(word);
     }
@@ -318,6 +324,7 @@ impl ShellReader<'_> {
         let passed = PASSED.contains(&word);
         self.script.is_unsure |= matches!(word, "function" | "coproc");
         self.has_case |= word == "case";
+        self.names_function |= word == "function";
         self.script.repeats |= matches!(word, "function" | "while" | "until" | "for" | "select");
         if passed || KEPT.contains(&word) {
             self.not_plain(doubt::COMPOUND);

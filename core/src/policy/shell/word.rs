@@ -32,6 +32,11 @@ pub(crate) enum Piece {
 impl Piece {
     /// What stands in `${…}`.
     pub(super) fn braced(inside: &str) -> Self {
+        // `${@:2}` is some of the words, as `$@` is all of them.
+        let part = inside.strip_prefix(['@', '*']).filter(|part| part.starts_with(':'));
+        if part.is_some_and(|part| part.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | ' '))) {
+            return Self::Variable("@".to_owned());
+        }
         let pointer = if inside.len() > 1 && inside.starts_with('!') { "!" } else { "" };
         let named = inside[pointer.len()..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_');
         let name: String = pointer.chars().chain(named).collect();

@@ -265,7 +265,8 @@ fn said(command: &str) -> Option<String> {
 
 /// `-n`, `-neE`: echo prints nothing of it.
 fn is_echo_option(word: &str) -> bool {
-    word.strip_prefix('-').is_some_and(|letters| letters.chars().all(|c| matches!(c, 'n' | 'e' | 'E')))
+    word.strip_prefix('-')
+        .is_some_and(|letters| !letters.is_empty() && letters.chars().all(|c| matches!(c, 'n' | 'e' | 'E')))
 }
 
 /// A word without the quotes around it.

@@ -70,6 +70,17 @@ pub struct AskTimeout {
     pub then: OnTimeout,
 }
 
+/// What a call would replace: the file that was there when it was asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replaced {
+    /// Bytes of the file.
+    pub size: u64,
+    /// None where it is no text, or must not be looked into.
+    pub lines: Option<u64>,
+    /// None where it is too long to be shown, no text, or must not be looked into.
+    pub text: Option<Text>,
+}
+
 /// The details of an ask: what is known of the call beyond its preview.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Details {
@@ -102,9 +113,22 @@ pub struct Details {
     pub held: bool,
     /// The modes that may follow a plan, where whoever allows it may choose. The first follows when nobody does.
     pub modes: Vec<Mode>,
+    /// The file that the call would replace as a whole.
+    pub replaced: Option<Replaced>,
     /// The source tells within so many milliseconds what came of a verdict. None: it never does, and a verdict that is
     /// handed over is done.
     pub confirm_within: Option<u64>,
+    /// The MCP tool that would be called, where its server is known.
+    pub mcp: Option<McpTool>,
+}
+
+/// A tool of an MCP server by its own names: the name that rules have for it may be a shorter one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct McpTool {
+    pub server: String,
+    pub tool: String,
+    /// What the server calls it for people. It decides nothing.
+    pub title: Option<String>,
 }
 
 impl Default for Details {
@@ -126,7 +150,9 @@ impl Default for Details {
             timeout: None,
             held: false,
             modes: vec![],
+            replaced: None,
             confirm_within: None,
+            mcp: None,
         }
     }
 }
@@ -189,7 +215,9 @@ impl Ask {
 
     /// How many bytes of text the ask holds.
     pub fn bytes(&self) -> usize {
-        self.description.len() + self.preview.len() + self.details.input.as_ref().map_or(0, Text::len)
+        let replaced = self.details.replaced.as_ref().and_then(|replaced| replaced.text.as_ref());
+        let texts = [&self.description, &self.preview].into_iter().chain(&self.details.input).chain(replaced);
+        texts.map(Text::len).sum()
     }
 
     /// Drops the texts from memory: the journal has them. An erased text stays marked as erased.
@@ -198,6 +226,7 @@ impl Ask {
         for text in texts.filter(|text| matches!(text, Text::Here(_))) {
             *text = Text::Away;
         }
+        self.details.replaced = None;
     }
 }
 
@@ -210,10 +239,12 @@ pub enum CallOutcome {
     Ran,
     /// The tool ran, and failed.
     Failed,
+    /// The call was sent, and nobody knows whether it was carried out.
+    Unknown,
     Denied,
 }
 
-names!(CallOutcome { Ran = "ran", Failed = "failed", Denied = "denied" });
+names!(CallOutcome { Ran = "ran", Failed = "failed", Unknown = "unknown", Denied = "denied" });
 
 /// One tool call of an agent, for the audit, whether anyone was asked or not.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,6 +3,7 @@
 mod asks;
 mod connectors;
 mod earlier;
+mod editors;
 mod events;
 pub(crate) mod joins;
 mod moves;
@@ -75,6 +76,7 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::OutsideEnded { session, by } => outside::ended(state, session, by),
         Input::Ordered { id, by, session, order } => sessions::ordered(state, &by, session, (id, order)),
         Input::SetDefaultMode { by, folder, mode } => projects::set_default_mode(state, &by, folder, mode),
+        Input::TrustEditor { by, process, what } => editors::trust(state, &by, process, what),
         Input::OrderSettled { session, order, outcome } => sessions::order_settled(state, session, order, outcome),
         Input::Attached { session, about, wrote, holding: _ } => sessions::attached(state, now, session, about, wrote),
         Input::Wrote { session, events, way } => sessions::wrote(state, session, events, way),

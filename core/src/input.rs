@@ -130,6 +130,12 @@ pub enum Input {
         folder: String,
         mode: Option<Mode>,
     },
+    /// Someone says of an editor whose origin the system does not tell that it is theirs.
+    TrustEditor {
+        by: Actor,
+        process: String,
+        what: String,
+    },
     /// The session's process says what became of an order.
     OrderSettled {
         session: SessionId,

@@ -22,8 +22,8 @@ mod state;
 mod verdict;
 
 pub use ask::{
-    Ask, AskKind, AskLife, AskTimeout, CallOutcome, Confirmation, Details, NewAsk, Offer, OnTimeout, ReportedOutcome,
-    Source, ToolCall, UnaskedCall,
+    Ask, AskKind, AskLife, AskTimeout, CallOutcome, Confirmation, Details, McpTool, NewAsk, Offer, OnTimeout, Replaced,
+    ReportedOutcome, Source, ToolCall, UnaskedCall,
 };
 pub use attributes::{
     Attribute, BadAttributes, MOST_ATTRIBUTES, as_one_word, check_attributes, escape_attribute, hides, in_tag,
@@ -45,9 +45,9 @@ pub use record::{Moves, Record, Subject};
 pub use route::{Address, NoRoute, route};
 pub use secrets::mask;
 pub use session::{
-    ConversationOrigin, GATEWAY, Goodbye, Order, OrderOutcome, OutsideText, Presence, Session, SessionAbout,
-    TrackedOrder,
+    CHANNEL, ConversationOrigin, GATEWAY, Goodbye, Order, OrderOutcome, OutsideText, Presence, Session, SessionAbout,
+    StopState, TrackedOrder,
 };
 pub use shown::{excerpt, is_as_sent, is_harmless, neutralise, spelled_out, visible};
-pub use state::{Chat, Connected, DefaultMode, Limits, State, SubjectEnds};
+pub use state::{Chat, Connected, DefaultMode, Limits, State, SubjectEnds, TrustedEditor};
 pub use verdict::{Behavior, Edited, Ruling, SaidText, Scope, Verdict, by_whom};

@@ -170,6 +170,14 @@ pub enum Record {
         mode: Option<Mode>,
         by: String,
     },
+    /// This process answers prompts as its person from now on, although the system does not tell who started it.
+    EditorTrusted {
+        /// Which process it is: no other one is ever named so.
+        process: String,
+        /// What it is, for people.
+        what: String,
+        by: String,
+    },
     /// Someone took the event off its queue.
     Dropped {
         event: EventId,
@@ -332,6 +340,7 @@ impl Record {
             | Self::IdentityUnlinked { name, .. }
             | Self::PairingMissed { by: name }
             | Self::Redacted { by: name, .. }
+            | Self::EditorTrusted { by: name, .. }
             | Self::AccessDenied { who: name, .. } => Subject::Person(name.clone()),
             Self::TokenAdded { token, .. } => Subject::Person(token.person.clone()),
             Self::PairingAsked { pairing } => Subject::Pairing(pairing.identity.platform().clone()),

@@ -6,6 +6,8 @@ use crate::names::names;
 
 /// How an MCP client is connected that calls tools through us.
 pub const GATEWAY: &str = "gateway";
+/// How an agent is connected whose hooks nobody has heard of: it can be told things, and nothing holds its calls.
+pub const CHANNEL: &str = "channel";
 
 /// The description of a session by its process. It may change while the session lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,7 +16,7 @@ pub struct SessionAbout {
     pub label: Label,
     /// The user chose the label.
     pub label_chosen: bool,
-    /// How it is connected, for people: `channel`, `hooks`, `run`, [`GATEWAY`].
+    /// How it is connected, for people: [`CHANNEL`], `hooks`, `run`, `acp`, [`GATEWAY`].
     pub connected_by: String,
     /// The agent's own process.
     pub pid: Option<u32>,
@@ -34,6 +36,8 @@ pub struct SessionAbout {
     pub hooks_version: Option<u32>,
     /// The agent works on something, or waits for its next prompt. None: nobody told.
     pub is_working: Option<bool>,
+    /// An event wakes the agent while it waits for its next prompt. None: nobody knows whether it reads what it is given.
+    pub wakes: Option<bool>,
     /// How the agent's present conversation began, where that matters.
     pub origin: Option<ConversationOrigin>,
 }
@@ -63,6 +67,11 @@ impl SessionAbout {
         self.connected_by != GATEWAY
     }
 
+    /// Whether a stop has an effect: by the channel alone nobody is asked before a call.
+    pub fn can_be_stopped(&self) -> bool {
+        self.driven || self.connected_by != CHANNEL || self.hooks_version.is_some()
+    }
+
     /// A session of which nothing else is known yet.
     pub fn new(label: Label, connected_by: &str) -> Self {
         Self {
@@ -78,6 +87,7 @@ impl SessionAbout {
             driven: false,
             hooks_version: None,
             is_working: None,
+            wakes: None,
             origin: None,
         }
     }
@@ -152,6 +162,19 @@ impl TrackedOrder {
         }
     }
 }
+
+/// How far the stop of a session holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopState {
+    /// The session's process has confirmed it: no tool runs.
+    Holds,
+    /// It is recorded, and the session's process has not confirmed it.
+    Unconfirmed,
+    /// It is recorded, and nothing enforces it.
+    Unenforced,
+}
+
+names!(StopState { Holds = "holds", Unconfirmed = "unconfirmed", Unenforced = "unenforced" });
 
 /// How a session came to its end.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -238,6 +261,18 @@ impl Session {
     /// The latest order to stop or to resume.
     pub(crate) fn kept_order(&self) -> Option<&TrackedOrder> {
         self.orders.iter().rev().find(|tracked| tracked.order.is_kept())
+    }
+
+    /// How far its stop holds; none where nobody stopped it.
+    pub fn stop_state(&self) -> Option<StopState> {
+        self.stopped.as_ref()?;
+        let is_confirmed = self.kept_order().is_some_and(|kept| kept.outcome == Some(OrderOutcome::Done));
+        Some(match is_confirmed {
+            // What one process has confirmed need not hold in the next.
+            _ if !self.about.can_be_stopped() => StopState::Unenforced,
+            true => StopState::Holds,
+            false => StopState::Unconfirmed,
+        })
     }
 
     /// What a process that attaches has to be told: the stop that holds, or a resume that nobody has confirmed. Journals

@@ -17,6 +17,7 @@ mod apply;
 mod asks;
 mod connectors;
 mod deadlines;
+mod editors;
 mod implied_moves;
 mod labels;
 mod limits;
@@ -86,6 +87,7 @@ struct KeptReply {
 }
 
 pub use connectors::Connected;
+pub use editors::TrustedEditor;
 use labels::LabelMemory;
 pub use projects::DefaultMode;
 use sessions::KnownSessions;
@@ -147,6 +149,8 @@ pub struct State {
     token_roles: BTreeMap<TokenId, Role>,
     /// By folder. Changed by admins; few enough to be looked through.
     default_modes: BTreeMap<String, DefaultMode>,
+    /// Editors that a person has said are theirs, oldest first.
+    trusted_editors: VecDeque<TrustedEditor>,
     pairings: Vec<Pairing>,
     pairing_misses: BTreeMap<String, VecDeque<Moment>>,
     /// What is known of each connector that ever ran.

@@ -102,6 +102,7 @@ impl HookWiring {
         forget_ended_sessions(paths);
         if let Some(announced) = files.announced(about) {
             about.connected_by = "hooks".to_owned();
+            about.wakes = Some(announced.is_watched);
             about.origin = announced.is_forked.then_some(ConversationOrigin::Forked);
         }
         Self {

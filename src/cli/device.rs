@@ -131,7 +131,14 @@ async fn show_link(gate: &Client, may: LinkFor) -> anyhow::Result<()> {
     let url = format!("{base}/#link={}", fresh.link.secret);
     // The code comes last: on a small terminal all of it is in sight.
     say(&format!("Open this on the device within two minutes; it works once:\n  {url}\n"));
-    say(&qr::code(&url, Layout::of_stdout()));
+    if fresh.link.qr.is_empty() {
+        say(
+            "No QR code: this public_url leads each device to itself. Open the link on the computer where the tunnel ends; a \
+             phone needs a public_url that it can reach.\n",
+        );
+    } else {
+        say(&qr::code(&url, Layout::of_stdout()));
+    }
     let linked = tokio::select! {
         linked = linked(gate, &fresh) => linked?,
         _ = tokio::signal::ctrl_c() => None,

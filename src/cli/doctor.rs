@@ -3,6 +3,7 @@
 mod channel;
 mod claude;
 mod debug_log;
+mod driven;
 mod editor;
 mod finding;
 mod gate;
@@ -23,8 +24,10 @@ use works::{Connection, Works};
 
 /// Find out what works for you, with a remedy for each problem
 ///
-/// Changes nothing: no gate is started, nothing is sent anywhere. Begins with what to look at first, and ends with a table
-/// of what works for you, as it was found out. Exits with 1 when something is broken; warnings alone are no failure.
+/// Changes nothing: no gate is started, nothing is sent anywhere. `portcullis acp` and Claude Code are started for a moment,
+/// the latter with a configuration that is empty and thrown away, to see what they do. Begins with what to look at first, and
+/// ends with a table of what works for you, as it was found out. Exits with 1 when something is broken; warnings alone are no
+/// failure.
 #[derive(clap::Args)]
 pub(super) struct Doctor {
     /// Print one JSON object
@@ -49,8 +52,12 @@ impl Doctor {
         findings.extend(log.findings);
         findings.push(channel::sessions(&gate.sessions, gate.is_running));
         findings.extend(mode::look(&gate.sessions, &project));
-        let acp = configuration(&paths, None).map(|config| config.acp).unwrap_or_default();
-        findings.push(editor::look(&acp).await);
+        // One that cannot be read is a finding already.
+        let config = configuration(&paths, None).unwrap_or_default();
+        let (driven, editor) = tokio::join!(driven::look(&config), editor::look(&config.acp));
+        findings.extend(driven);
+        findings.push(editor);
+        findings.extend(editor::running(&paths, config.approvals).await);
         let works = Works::new(&findings, log.channel_is_open);
         let failed = findings.iter().any(|finding| finding.level == Level::Fail);
         if self.json {

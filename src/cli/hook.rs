@@ -186,12 +186,9 @@ fn agent() -> u32 {
     number("CLAUDE_PID").filter(|said| above.contains(said)).unwrap_or_else(|| processes::agent_above(parent))
 }
 
-/// Whether the agent's holder serves it. This program may be another version than the holder's, or another copy: then the
-/// holder is known by where it listens.
+/// Whether the agent's holder serves it: it is known by where it listens. That a guard is above it says nothing, for anyone
+/// may start one.
 pub(super) async fn is_held(paths: &Paths, agent: u32) -> bool {
-    if processes::is_driven(agent) {
-        return true;
-    }
     let Some((guard, holder)) = processes::guard_of(agent) else { return false };
     hooks::listens(holder, &paths.session_socket(guard)).await
 }

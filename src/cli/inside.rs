@@ -5,8 +5,8 @@ use std::io::{IsTerminal as _, Write as _};
 use super::client::Client;
 use super::{environment, lock, paths};
 use crate::failure::Failure;
-use crate::gate::inside::agent_of;
-use crate::processes;
+use crate::gate::inside::{AgentAround, agent_of};
+use crate::processes::{self, PeerProcess};
 
 /// What becomes of a command inside an agent. Every command chooses one.
 pub(super) enum InsideAnAgent {
@@ -18,6 +18,8 @@ pub(super) enum InsideAnAgent {
     Refused(String),
     /// It would change what only this machine has: its files, its programs.
     RefusedHere(String),
+    /// The same, and a supervisor runs it, of which nobody can tell that it is no agent.
+    RefusedToAgents(String),
 }
 
 pub(super) fn refused(what: impl Into<String>) -> InsideAnAgent {
@@ -31,19 +33,23 @@ pub(super) fn refused_here(what: impl Into<String>) -> InsideAnAgent {
 /// Refuses a command where an agent is above this process, or might be. Where there is only a sign of one, a person types
 /// `yes`, whatever other consent the command line gives.
 pub(super) async fn admit(class: InsideAnAgent) -> anyhow::Result<()> {
+    let is_for_supervisors = matches!(class, InsideAnAgent::RefusedToAgents(_));
     let (what, hint) = match class {
         InsideAnAgent::Allowed | InsideAnAgent::AsksPeople => return Ok(()),
         InsideAnAgent::Refused(what) => {
             (what, "run it in a terminal that you opened yourself, or over HTTP with a token of a person")
         }
-        InsideAnAgent::RefusedHere(what) => (what, "run it in a terminal that you opened yourself"),
+        InsideAnAgent::RefusedHere(what) | InsideAnAgent::RefusedToAgents(what) => {
+            (what, "run it in a terminal that you opened yourself; over ssh, with a terminal: ssh -t")
+        }
     };
     let paths = paths()?;
     // Whoever started the gate, it acts for the person who asked it to, and has looked whether they may.
     if lock::holder(&paths.lock_file).is_some_and(|gate| processes::is_started_by_gate(gate.pid)) {
         return Ok(());
     }
-    match agent_of(&paths, std::process::id()).await {
+    match agent_of(&paths, PeerProcess::ours()).await {
+        Some(AgentAround::Unknown(_)) if is_for_supervisors => Ok(()),
         Some(agent) => {
             put_on_record(&what).await;
             Err(Failure::denied(format!("refused to {what}: this runs inside {agent}"), hint).into())

@@ -19,11 +19,12 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use super::inside::{InsideAnAgent, refused_here};
-use super::{environment, log_as_notes, paths};
+use super::{log_as_notes, paths};
+use crate::config::users_variable;
 use crate::report::note;
 use crate::upstream::auth::AuthFolder;
-use crate::upstream::config::{Configuration, ServerFiles};
-use crate::upstream::{ListKind, Timeouts, Upstreams};
+use crate::upstream::config::{Configuration, KeptFiles, ServerFiles};
+use crate::upstream::{ListKind, SilentServers, Timeouts, Upstreams};
 
 /// Look at MCP servers, call their tools, and approve those of a project
 ///
@@ -83,7 +84,7 @@ enum McpCommand {
     Adopt(adopt::Adopt),
     /// Put servers back that were adopted, as their entries were
     Release(adopt::Release),
-    /// Take back that tools are always allowed: the next call of each is asked for again
+    /// Show the tools that are always allowed, or take that back: the next call of each is asked for again
     Forget(forget::Forget),
     /// Use a server again that was disabled in this project
     Enable(change::Named),
@@ -139,7 +140,7 @@ impl Mcp {
             McpCommand::Approve(approve) => approve.run(),
             McpCommand::Add(add) => add.run(),
             McpCommand::Remove(remove) => remove.run(),
-            McpCommand::Adopt(adopt) => adopt.run(),
+            McpCommand::Adopt(adopt) => adopt.run().await,
             McpCommand::Release(release) => release.run(),
             McpCommand::Forget(forget) => forget.run(),
             McpCommand::Enable(named) => named.switch(true),
@@ -150,8 +151,13 @@ impl Mcp {
 
 /// What is configured for the working folder.
 fn configuration() -> anyhow::Result<(ServerFiles, Configuration)> {
+    configuration_again(&KeptFiles::default())
+}
+
+/// The same for whoever follows the files.
+fn configuration_again(kept: &KeptFiles) -> anyhow::Result<(ServerFiles, Configuration)> {
     let files = ServerFiles::find(&std::env::current_dir()?, &paths()?)?;
-    let configuration = Configuration::read(&files, &variable);
+    let configuration = Configuration::read_again(&files, kept, &variable);
     Ok((files, configuration))
 }
 
@@ -164,13 +170,15 @@ async fn upstreams(configuration: &Configuration, tries: u32) -> anyhow::Result<
 
 /// The same without any server.
 fn new_upstreams(tries: u32) -> anyhow::Result<Upstreams> {
+    let state = paths()?.state_dir;
     Ok(Upstreams::new(std::env::current_dir()?, Timeouts::read(&variable), tries)
-        .with_tokens(AuthFolder::new(&paths()?.state_dir))
+        .with_tokens(AuthFolder::new(&state))
+        .remembering(SilentServers::new(&state))
         .guarded_by(std::env::current_exe()?))
 }
 
 fn variable(name: &str) -> Option<String> {
-    environment(name).and_then(|value| value.into_string().ok())
+    users_variable(name).and_then(|value| value.into_string().ok())
 }
 
 /// What is wrong with the files is said once, on standard error; the servers are there all the same.

@@ -123,7 +123,10 @@ enum Command {
 impl Command {
     /// A person reads what it writes to standard error; the others are run by Claude Code, or by us.
     fn is_for_people(&self) -> bool {
-        !matches!(self, Self::Channel(_) | Self::Hook(_) | Self::Acp(_) | Self::Completions(_))
+        match self {
+            Self::Acp(acp) => acp.is_for_people(),
+            _ => !matches!(self, Self::Channel(_) | Self::Hook(_) | Self::Completions(_)),
+        }
     }
 
     /// What becomes of it inside an agent. A new command has to choose.
@@ -133,7 +136,8 @@ impl Command {
             Self::Serve(serve) => serve.inside(),
             Self::Stop(_) => refused("stop the gate"),
             Self::Service(service) => service.inside(),
-            Self::Run(_) | Self::Acp(_) => InsideAnAgent::AsksPeople,
+            Self::Run(run) => run.inside(),
+            Self::Acp(acp) => acp.inside(),
             Self::Install(_) => refused_here("change what Claude Code runs"),
             Self::Uninstall(_) => refused_here("change what Claude Code runs"),
             Self::Plugin(_) => refused_here("write a plugin for Claude Code"),

@@ -98,6 +98,11 @@ impl OpenedPage {
         Ok(redirect.map(|redirect| Self { gate, fresh, _redirect: Some(redirect) }))
     }
 
+    /// The link itself, for a browser that may not read the file, as one in a sandbox may not.
+    pub(super) fn link(&self, status: &Status) -> Option<String> {
+        status.listen.as_ref().map(|address| url(address, &self.fresh))
+    }
+
     /// The name of the device that was linked by it, if one was in time.
     pub(super) async fn linked(self) -> anyhow::Result<Option<String>> {
         device::linked(&self.gate, &self.fresh).await

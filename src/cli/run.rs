@@ -9,6 +9,7 @@ use anyhow::Context as _;
 use clap::builder::PossibleValue;
 
 use super::broken::broken_files;
+use super::inside::{InsideAnAgent, refused_here};
 use super::{configuration, log_as_notes, log_at, note, paths};
 use crate::agents::claude::control::Outcome;
 use crate::agents::claude::process::{Beginning, Options};
@@ -97,6 +98,11 @@ pub(super) struct Run {
     ask_seconds: Option<u64>,
 }
 
+/// Whether calls pass in this mode that would be asked for otherwise.
+fn is_looser(mode: &str) -> bool {
+    matches!(mode, "acceptEdits" | "auto" | "bypassPermissions")
+}
+
 /// The values of `--output`.
 impl clap::ValueEnum for Output {
     fn value_variants<'a>() -> &'a [Self] {
@@ -113,6 +119,22 @@ impl clap::ValueEnum for Output {
 }
 
 impl Run {
+    /// It asks people, and never whoever started it: so that one does not say either what needs no asking.
+    pub(super) fn inside(&self) -> InsideAnAgent {
+        let looser = self.permission_mode.as_deref().filter(|mode| is_looser(mode)).map(|_| "--permission-mode");
+        let given = [
+            (!self.allow.is_empty(), "--allow"),
+            (!self.add_dir.is_empty(), "--add-dir"),
+            (!self.mcp_config.is_empty(), "--mcp-config"),
+            (self.claude.is_some(), "--claude"),
+        ];
+        let given = given.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option);
+        match looser.or(given) {
+            Some(option) => refused_here(format!("start a session with {option}, which says what needs no asking")),
+            None => InsideAnAgent::AsksPeople,
+        }
+    }
+
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         if self.held {
             log_at("warn");

@@ -7,9 +7,11 @@ use super::gate::lifetime::{stop_when_idle, until_stopped};
 use super::gate::{self, GateOptions, Started};
 use super::inside::{InsideAnAgent, refused_here};
 use super::{configuration, log_at, paths, say};
-use crate::config::runs_inside_an_agent;
+use crate::config::{TOKEN, runs_inside_an_agent};
 use crate::failure::Failure;
 use crate::fixed;
+use crate::gate::inside::agent_of;
+use crate::processes::PeerProcess;
 
 /// Run the gate in the foreground, for services; people use `up`
 ///
@@ -38,9 +40,17 @@ pub(super) struct Serve {
 }
 
 impl Serve {
-    /// A gate that a session needs is started from inside of it, and takes nothing from whoever starts it.
+    /// A gate that a session needs is started from inside of it, and takes nothing from whoever starts it. One that a
+    /// supervisor starts again cannot be told from something that an agent has left behind: nobody's token comes with it.
     pub(super) fn inside(&self) -> InsideAnAgent {
-        if self.auto_started { InsideAnAgent::Allowed } else { refused_here("start the gate") }
+        let what = "start the gate";
+        match self.auto_started {
+            true => InsideAnAgent::Allowed,
+            false if self.dev_sender.is_none() && self.listen.is_none() => {
+                InsideAnAgent::RefusedToAgents(what.to_owned())
+            }
+            false => refused_here(what),
+        }
     }
 
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
@@ -49,15 +59,20 @@ impl Serve {
             let hint = "leave --auto-started off: it is for gates that sessions start";
             return Err(Failure::usage("a gate for a session takes no dev sender and no address", hint).into());
         }
+        let paths = paths()?;
+        // While it still has the terminal of whoever started it.
+        let is_of_unknown = !self.auto_started && agent_of(&paths, PeerProcess::ours()).await.is_some();
         if self.auto_started || self.detached {
             // Away from the terminal and the process group of whoever needed us.
             if let Err(error) = rustix::process::setsid() {
                 tracing::debug!(%error, "staying in the session of the process that started us");
             }
         }
-        let paths = paths()?;
         let mut config = configuration(&paths, self.listen.as_deref())?;
         if self.auto_started && runs_inside_an_agent() {
+            config.token = None;
+        } else if is_of_unknown && config.token.is_some() {
+            tracing::warn!("{TOKEN} is not taken: nobody can tell who started this gate; the token is in the file");
             config.token = None;
         }
         let lock_file = paths.lock_file.clone();

@@ -5,7 +5,7 @@ mod default_mode;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::visible;
+use portcullis_core::{StopState, visible};
 use portcullis_wire::api::{NewMode, NewModel, NewPrompt, OrderView, SessionView, ago};
 
 use super::client::{Client, segment};
@@ -169,7 +169,7 @@ async fn order(
             let what = format!("the session refused: {}", visible(&why.unwrap_or_default()));
             return Err(Failure::new(what, "`portcullis session list` shows how it is now").into());
         }
-        _ if order == "stop" && session.connected_by == "channel" => {
+        _ if order == "stop" && is_unenforced(&which.find(gate).await?) => {
             "Recorded, but nothing enforces it: the session is connected by the channel alone. `portcullis install --hooks` \
              in its folder lets it be stopped."
                 .to_owned()
@@ -178,6 +178,10 @@ async fn order(
     };
     say(&visible(&format!("{said}\n")));
     Ok(())
+}
+
+fn is_unenforced(session: &SessionView) -> bool {
+    session.stop.as_deref() == Some(StopState::Unenforced.name())
 }
 
 fn list(sessions: &[SessionView]) -> String {
@@ -204,9 +208,9 @@ fn list(sessions: &[SessionView]) -> String {
 
 /// Whether its process is there, and whether someone has stopped it.
 pub(super) fn state(session: &SessionView) -> Cell {
-    match &session.stopped_by {
-        Some(by) if session.state == "attached" => Cell::painted(format!("stopped by {by}"), Colour::Danger),
-        Some(by) => Cell::painted(format!("{}, stopped by {by}", session.state), Colour::Danger),
+    match session.stop_in_words() {
+        Some(stop) if session.state == "attached" => Cell::painted(stop, Colour::Danger),
+        Some(stop) => Cell::painted(format!("{}, {stop}", session.state), Colour::Danger),
         None if session.state == "lost" => Cell::painted("lost", Colour::Attention),
         None => Cell::from(&session.state),
     }

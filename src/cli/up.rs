@@ -69,8 +69,13 @@ impl Up {
             say(&format!("Took the place of the gate that a session had started (pid {}).\n", holder.pid));
         }
         let first = if self.no_open { None } else { open_first(&paths, &gate.status).await };
-        let page = if first.is_some() { FIRST_PAGE } else { PAGE };
-        say(&banner(&gate.status, "Ctrl-C stops it.", page));
+        // There is one on a terminal only.
+        let link = first.as_ref().and_then(|first| first.link(&gate.status));
+        let page = match &link {
+            Some(link) => format!("{FIRST_PAGE}\n{NO_BROWSER}\n            {link}"),
+            None => PAGE.to_owned(),
+        };
+        say(&banner(&gate.status, "Ctrl-C stops it.", &page));
         say_broken(&paths);
         // The file that the browser was opened on is there until it was used, or the gate is stopped.
         let first = first.map(|opened| tokio::spawn(opened.linked()));
@@ -87,6 +92,8 @@ impl Up {
 
 const PAGE: &str = "`portcullis page` opens it in a browser, `portcullis device link` on a phone";
 const FIRST_PAGE: &str = "comes up in your browser: press Link this device there; later, `portcullis page`";
+/// In the column of the banner's values.
+const NO_BROWSER: &str = "            if it does not, open this within two minutes; it works once:";
 
 /// As long as no device is linked the page comes up by itself. Later it is open somewhere, or wanted elsewhere.
 async fn open_first(paths: &Paths, status: &Status) -> Option<page::OpenedPage> {

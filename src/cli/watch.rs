@@ -130,9 +130,9 @@ fn has_allowed(ask: &AskView) -> bool {
 
 /// `auto, waiting for you`.
 fn standing(session: &SessionView) -> String {
-    let state = match (session.state.as_str(), session.asks, &session.stopped_by, session.activity.as_deref()) {
+    let state = match (session.state.as_str(), session.asks, session.stop_in_words(), session.activity.as_deref()) {
         ("attached", 1.., ..) => "waiting for you".to_owned(),
-        ("attached", 0, Some(by), _) => format!("stopped by {by}"),
+        ("attached", 0, Some(stop), _) => stop,
         ("attached", 0, None, Some(activity)) => activity.to_owned(),
         ("attached", 0, None, None) => "connected".to_owned(),
         (state, ..) => state.to_owned(),

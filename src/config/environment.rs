@@ -6,6 +6,8 @@
 use std::ffi::{OsStr, OsString};
 use std::sync::OnceLock;
 
+use serde_json::Value;
+
 use crate::processes::{Ancestry, StartedWith, started_with};
 
 /// The owner's token, as a variable.
@@ -42,6 +44,43 @@ pub(crate) fn variables() -> impl Iterator<Item = (OsString, OsString)> {
     };
     let value = |name: OsString| Some((name.clone(), name.to_str().and_then(environment)?));
     names.chain(agents).filter_map(value)
+}
+
+/// A variable for what is the user's own: their servers, and the programs that these are. Inside an agent it counts as it
+/// stood in the environment with which the agent was started, or as the user's own settings of Claude Code set it: what a
+/// project adds chooses no program and no address.
+pub(crate) fn users_variable(name: &str) -> Option<OsString> {
+    users_variables().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
+}
+
+/// All of those.
+pub(crate) fn users_variables() -> Vec<(OsString, OsString)> {
+    let started: StartedWith = match users() {
+        Users::Ours => return std::env::vars_os().collect(),
+        Users::Agents(started_with) => started_with.clone(),
+        Users::Unknown => std::env::vars_os().filter(|(name, _)| is_place(name)).collect(),
+    };
+    let mut all = started;
+    all.extend(set_for_claude_code());
+    all.into_iter().collect()
+}
+
+fn is_place(name: &OsStr) -> bool {
+    name.to_str().is_some_and(|name| PLACES.contains(&name) || matches!(name, "SHELL" | "TERM" | "LANG" | "TMPDIR"))
+}
+
+/// What the user's own settings of Claude Code, and those of their organisation, set for what it starts.
+fn set_for_claude_code() -> Vec<(OsString, OsString)> {
+    let own = claude_folder(&environment).map(|folder| folder.join("settings.json"));
+    let files = own.into_iter().chain([managed_settings().to_path_buf()]);
+    let set = files.filter_map(|file| {
+        let settings: Value = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
+        let env = settings.get("env")?.as_object()?.clone();
+        Some(
+            env.into_iter().filter_map(|(name, value)| Some((name.into(), value.as_str()?.into()))).collect::<Vec<_>>(),
+        )
+    });
+    set.flatten().collect()
 }
 
 /// Whether this process has a Claude Code among its ancestors.

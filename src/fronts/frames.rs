@@ -45,8 +45,12 @@ fn message_line(line: &Bytes) -> Bytes {
     serde_json::from_slice::<&RawValue>(line).map_or_else(|_| not_shown(), |raw| line_of(&ToFront::Message(raw)))
 }
 
-/// A prompt whose input is too long for a line goes without it; its preview says how much of it is shown.
+/// A prompt whose input is too long for a line goes without it; its preview says how much of it is shown. No front shows what
+/// a call would replace.
 fn shortened(mut news: PromptNews) -> PromptNews {
+    if let PromptNews::Asked { ask, .. } = &mut news {
+        ask.details.replaced = None;
+    }
     if let PromptNews::Asked { ask, .. } = &mut news
         && ask.details.input.as_ref().is_some_and(|input| input.len() > LONGEST_MESSAGE / 2)
     {

@@ -30,6 +30,7 @@ use crate::gate::client::{Client, is_not_found, segment};
 use crate::gate::reach::Handed;
 use crate::gate::{VERSION, reach, sessions, starting};
 use crate::mint::{mint, uuid};
+use crate::processes::PeerProcess;
 use crate::session::gatekeeper::{Front, GatekeeperSettings};
 use crate::session::link;
 
@@ -118,8 +119,10 @@ impl SpareAgent {
 pub(crate) struct Launched {
     pub(crate) told: mpsc::Receiver<Told>,
     pub(crate) command: mpsc::Sender<Command>,
-    /// Why the person at this front cannot answer prompts.
+    /// Why the person at this front cannot answer prompts, as it was when the session began.
     pub(crate) no_answers: Option<String>,
+    /// The same, at any time.
+    pub(super) standings: Standings,
     /// The mode that it starts in.
     pub(crate) mode: String,
     pub(crate) running: Running,
@@ -176,11 +179,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let (gate, deliveries) = link::connect(session, about, VERSION, starting::connect(paths.clone(), Handed::All));
     let gate = gate.keeping_files(FileStore::new(&paths.state_dir));
     let standings = Standings::new(paths.clone(), config, gate.clone());
-    let no_answers = standings
-        .of(Some(std::process::id()))
-        .await
-        .no_answers
-        .map(|fault| format!("{}; {}", fault.message, fault.hint));
+    let no_answers = standings.no_answers_here().await;
     let start = Start {
         folder: options.folder.clone(),
         once: wanted.once,
@@ -216,7 +215,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     tokio::spawn(pass_on(own_commands, changes.clone(), standings.clone()));
     let folder = options.folder.display().to_string();
     let welcome = Welcome { version: 0, program: VERSION.to_owned(), session, label, folder };
-    let joining = Arc::new(Joining::new(welcome, standings, changes));
+    let joining = Arc::new(Joining::new(welcome, standings.clone(), changes));
     let writers = joining.writers.clone();
     // A session that nobody can join is a session all the same.
     let listening = match listen(paths, session) {
@@ -230,9 +229,29 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         told,
         command,
         no_answers,
+        standings,
         mode: options.mode,
         running: Running { driving, sharing, listening, writers, held_hooks: hooks },
     })
+}
+
+/// The mode that a session will begin in, unless another was set at the gate; or why none can be started at all. Nobody is
+/// asked.
+pub(crate) fn expected_mode(
+    paths: &Paths,
+    config: &Config,
+    claude: Option<&Path>,
+    options: &Options,
+) -> anyhow::Result<String> {
+    found(claude.unwrap_or(&config.claude))?;
+    let mode = match options.mode.as_str() {
+        "" => config.mode_in(&options.folder, paths).mode.to_owned(),
+        mode => mode.to_owned(),
+    };
+    if mode == Mode::BypassPermissions.name() {
+        may_bypass(config)?;
+    }
+    Ok(mode)
 }
 
 fn found(name: &Path) -> anyhow::Result<PathBuf> {
@@ -254,7 +273,7 @@ fn hold(paths: &Paths, claude: &Path, options: &Options, session: SessionId) -> 
 async fn pass_on(mut commands: mpsc::Receiver<Command>, changes: mpsc::Sender<FrontChange>, standings: Standings) {
     while let Some(command) = commands.recv().await {
         let refusal = match &command {
-            Command::Answer { .. } => standings.refusal(Some(std::process::id()), &command).await,
+            Command::Answer { .. } => standings.refusal(Some(PeerProcess::ours()), &command).await,
             _ => None,
         };
         let change = match refusal {
@@ -320,6 +339,7 @@ fn about(connected_by: &str, options: &Options, label: Label, pid: u32) -> Sessi
         agent_session,
         mode: Some(options.mode.clone()),
         driven: true,
+        wakes: Some(true),
         ..SessionAbout::new(label, connected_by)
     }
 }

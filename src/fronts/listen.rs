@@ -22,6 +22,7 @@ use super::frames::line_of;
 use super::standing::Standings;
 use crate::config::Paths;
 use crate::lines::Lines;
+use crate::processes::PeerProcess;
 use crate::stream::{Reader, Writer, split};
 
 /// Fronts that may join one session at the same time.
@@ -101,7 +102,7 @@ pub(super) async fn serve(listening: FrontListener, joining: Arc<Joining>) {
             }
         };
         let process = match stream.peer_cred() {
-            Ok(peer) if peer.uid() == us => peer.pid().and_then(|pid| u32::try_from(pid).ok()),
+            Ok(peer) if peer.uid() == us => PeerProcess::connected(peer.pid()),
             Ok(peer) => {
                 tracing::warn!(uid = peer.uid(), "another user tried the socket for fronts");
                 continue;
@@ -118,7 +119,7 @@ pub(super) async fn serve(listening: FrontListener, joining: Arc<Joining>) {
 }
 
 /// One front, from its hello to its end.
-async fn converse(joining: &Joining, stream: UnixStream, process: Option<u32>) -> anyhow::Result<()> {
+async fn converse(joining: &Joining, stream: UnixStream, process: Option<PeerProcess>) -> anyhow::Result<()> {
     let (reader, mut writer) = split(stream)?;
     let mut lines = Lines::new(reader, LONGEST_LINE);
     let Some(hello) = tokio::time::timeout(HELLO_TIMEOUT, next(&mut lines)).await?? else { return Ok(()) };
@@ -170,7 +171,12 @@ fn greeting(welcome: &Welcome, hello: FromFront) -> ToFront<'static> {
 }
 
 /// Takes what the front wants, until it goes.
-async fn hear(joining: &Joining, lines: &mut Lines<Reader>, front: u64, process: Option<u32>) -> anyhow::Result<()> {
+async fn hear(
+    joining: &Joining,
+    lines: &mut Lines<Reader>,
+    front: u64,
+    process: Option<PeerProcess>,
+) -> anyhow::Result<()> {
     while let Some(frame) = next(lines).await? {
         let FromFront::Wants(command) = frame else { anyhow::bail!("hello and join come first and once") };
         let change = match joining.standings.refusal(process, &command).await {

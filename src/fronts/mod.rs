@@ -15,4 +15,4 @@ pub(crate) mod terminal;
 
 pub(crate) use crate::agents::claude::control::{Told, Untold};
 pub(crate) use attach::{Attached, Ending, find};
-pub(crate) use launch::{LaunchOptions, Launched, SpareAgent, label, launch};
+pub(crate) use launch::{LaunchOptions, Launched, SpareAgent, expected_mode, label, launch};

@@ -157,7 +157,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         program: VERSION,
         max_context: config.max_context,
         stop: stop.clone(),
-        answers: false,
+        answerer: None,
         streams: Streams::default(),
     };
     let owner = TokenHash::of(token.expose());
@@ -250,7 +250,7 @@ fn transcript_reader() -> http::TranscriptReader {
             Some(transcripts) => transcripts.page(conversation, wanted),
             None => Ok(None),
         }),
-        newest: Box::new(move |is_wanted| for_newest.iter().flat_map(|found| found.newest(is_wanted)).collect()),
+        newest: Box::new(move |is_wanted| for_newest.iter().flat_map(|found| found.newest(is_wanted, None)).collect()),
         folder: Box::new(move |conversation| for_folder.as_ref().as_ref()?.folder_of(conversation)),
         words: Box::new(move |conversation| for_words.as_ref().as_ref()?.words(conversation)),
     }

@@ -1,39 +1,64 @@
 //! Whether a process runs inside an agent: such a process answers no prompt and gives no order.
 
+use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use portcullis_core::visible;
-use portcullis_wire::api::SessionView;
+use portcullis_wire::api::{SessionView, TrustedEditorView};
 
+use super::VERSION;
 use super::client::Client;
 use super::lock;
 use crate::config::Paths;
-use crate::processes::{self, AgentAbove, Ancestry, AncestryGap};
+use crate::hub::knows_agents;
+use crate::processes::{self, AgentAbove, Ancestry, AncestryGap, PeerProcess};
+use crate::store::StoreConfig;
 
 /// A gate that hangs must not keep a person from their answer; what the system tells is looked at first.
 const GATE_TIMEOUT: Duration = Duration::from_secs(1);
 const A_DAY: Duration = Duration::from_secs(24 * 3600);
 
-/// The agent that a process descends from, in words: as the system tells it, or as the gate knows its sessions. Whose
-/// ancestors cannot be told may descend from any, while there is one.
-pub(crate) async fn agent_of(paths: &Paths, pid: u32) -> Option<String> {
+/// The agent that a process runs inside of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum AgentAround {
+    /// In words.
+    Known(String),
+    /// Some agent, as far as can be told: nobody knows who started the process.
+    Unknown(AncestryGap),
+}
+
+impl fmt::Display for AgentAround {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Known(agent) => f.write_str(agent),
+            Self::Unknown(gap) => write!(f, "an agent, as far as can be told ({})", gap.in_words()),
+        }
+    }
+}
+
+/// The agent that a process descends from: as the system tells it, or as the gate knows its sessions. Whose ancestors cannot
+/// be told may descend from any, while there is one, unless a person has said that it is their editor.
+pub(crate) async fn agent_of(paths: &Paths, process: PeerProcess) -> Option<AgentAround> {
+    use AgentAround::{Known, Unknown};
     // The agent itself is nobody's child here: only what it runs is.
-    let ancestry = Ancestry::of(pid);
+    let (pid, ancestry) = (process.pid(), process.ancestry());
     match ancestry.agent() {
-        Some(AgentAbove::ClaudeCode(agent)) => return Some(format!("Claude Code (pid {agent})")),
-        Some(AgentAbove::Guard(guard)) => return Some(format!("a session that Portcullis drives (pid {guard})")),
+        Some(AgentAbove::ClaudeCode(agent)) => return Some(Known(format!("Claude Code (pid {agent})"))),
+        Some(AgentAbove::Guard(guard)) => {
+            return Some(Known(format!("a session that Portcullis drives (pid {guard})")));
+        }
         None => {}
     }
     // Who cannot see the gate is in a process namespace of its own, and does not see who is above it either.
     let is_apart = |gate: lock::About| pid == std::process::id() && !processes::is_there(gate.pid);
     if lock::holder(&paths.lock_file).is_some_and(is_apart) {
-        return Some(format!("an agent, as far as can be told ({})", AncestryGap::Alone.in_words()));
+        return Some(Unknown(AncestryGap::Alone));
     }
     let asked = sessions(paths).await;
     // A gate that does not answer may have sessions. What an agent left behind outlives its session, and the gate as well.
     let may_be_left = match &asked {
         Asked::Silent => true,
-        Asked::NoGate => journal_is_of_today(paths),
+        Asked::NoGate => journal_is_of_today(paths) && may_know_agents(paths).await,
         Asked::Sessions(sessions) => !sessions.iter().all(|session| cannot_have_started(session, &ancestry)),
     };
     // The first process of a container is apart from everybody, and starts the gate there.
@@ -43,10 +68,23 @@ pub(crate) async fn agent_of(paths: &Paths, pid: u32) -> Option<String> {
         session.state != "ended" && session.pid.is_some_and(|pid| ancestry.above().contains(&pid))
     };
     if let Some(session) = sessions.iter().find(is_above) {
-        return Some(visible(&format!("session {}", session.label)));
+        return Some(Known(visible(&format!("session {}", session.label))));
     }
     let gap = ancestry.gap().filter(|gap| may_be_left && !(may_be_first && *gap == AncestryGap::Alone))?;
-    Some(format!("an agent, as far as can be told ({})", gap.in_words()))
+    (gap != AncestryGap::Orphaned || !is_trusted(paths, pid).await).then_some(Unknown(gap))
+}
+
+/// Whether a person has said to the gate that this very process is their editor.
+async fn is_trusted(paths: &Paths, pid: u32) -> bool {
+    let Some(process) = processes::identity(pid) else { return false };
+    trusted_editors(paths).await.iter().any(|editor| editor.process == process)
+}
+
+/// Those that people have said are theirs, as a gate that runs knows them. Some of them may have ended.
+pub(crate) async fn trusted_editors(paths: &Paths) -> Vec<TrustedEditorView> {
+    let gate = Client::new(paths);
+    let asking = gate.get("/api/v1/editors");
+    tokio::time::timeout(GATE_TIMEOUT, asking).await.ok().and_then(Result::ok).unwrap_or_default()
 }
 
 /// Whether the agent of a session cannot have started a process, nor what that descends from.
@@ -70,6 +108,13 @@ fn journal_is_of_today(paths: &Paths) -> bool {
     let written = std::fs::metadata(&paths.journal).and_then(|file| file.modified()).ok();
     // What is still to come was written before the clock was set back.
     written.is_some_and(|written| written.elapsed().map_or(true, |ago| ago < A_DAY))
+}
+
+/// Whether there was a session of an agent, as far as the journal tells. What cannot be read may hold one.
+async fn may_know_agents(paths: &Paths) -> bool {
+    let journal = StoreConfig::at(&paths.journal);
+    let looking = tokio::task::spawn_blocking(move || knows_agents(&journal.open()?, VERSION));
+    looking.await.map_or(true, |known| known.unwrap_or(true))
 }
 
 async fn sessions(paths: &Paths) -> Asked {

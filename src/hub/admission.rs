@@ -6,7 +6,8 @@ use portcullis_core::{Input, Inside, InsideAgent, Label, Moment, OWNER, Refusal,
 use portcullis_wire::error::{Fault, Kind};
 
 use super::{Hub, Trouble, fault_of, now};
-use crate::processes::{self, Ancestry};
+pub(crate) use crate::processes::PeerProcess;
+use crate::processes::{self, Ancestry, AncestryGap};
 
 impl Hub {
     /// Takes one from the person's rate, which all their tokens share. The owner has none.
@@ -31,13 +32,14 @@ impl Hub {
     pub(crate) async fn inside(&self, peer: Peer) -> Result<Option<Inside>, Trouble> {
         let (process, takes_unknown) = match peer {
             Peer::Network => return Ok(None),
-            Peer::Process { pid, shows_token } => (pid, shows_token),
-            Peer::Service { pid } => (pid, true),
+            Peer::Process { process, shows_token } => (process, shows_token),
+            Peer::Service { process } => (process, true),
         };
         let origin = match process {
             None => None,
             Some(process) => Some(PeerOrigin::of(process).await?),
         };
+        let process = process.map(PeerProcess::pid);
         let ancestry = origin.as_ref().map(|origin| &origin.ancestry);
         let above = ancestry.map(|ancestry| ancestry.above().to_vec()).unwrap_or_default();
         let ages = ancestry.into_iter().flat_map(Ancestry::ages);
@@ -65,7 +67,7 @@ impl Hub {
         }
         let gap = match ancestry {
             None => Some("the system does not name the process that connected"),
-            Some(ancestry) => ancestry.gap().map(processes::AncestryGap::in_words),
+            Some(ancestry) => ancestry.gap().map(AncestryGap::in_words),
         };
         let cannot = |agent: &KnownAgent| {
             // A session that is still to come was there before the clock was set back: nobody knows for how long.
@@ -73,8 +75,24 @@ impl Hub {
             ancestry.zip(attached).is_some_and(|(ancestry, attached)| ancestry.is_older_than(agent.pid, attached))
         };
         let is_left_behind = agents.iter().any(|agent| agent.may_have_left && !cannot(agent));
-        let unknown = gap.filter(|_| is_left_behind && !takes_unknown);
-        Ok(unknown.map(|why| Inside { process, agent: InsideAgent::Unknown(why) }))
+        let Some(why) = gap.filter(|_| is_left_behind && !takes_unknown) else { return Ok(None) };
+        Ok(Some(Inside { process, agent: InsideAgent::Unknown(why) }))
+    }
+
+    /// The same for whoever answers the prompts of its own session: there a process counts as a person's that a person has
+    /// said is their editor. Nothing else is opened to it, and nobody says so of what runs inside a known agent.
+    pub(crate) async fn inside_without_editors(&self, peer: Peer) -> Result<Option<Inside>, Trouble> {
+        let inside = self.inside(peer).await?;
+        let orphan = inside.as_ref().filter(|inside| match inside.agent {
+            InsideAgent::Unknown(why) => why == AncestryGap::Orphaned.in_words(),
+            InsideAgent::Session(_) | InsideAgent::Other => false,
+        });
+        let itself = orphan.and_then(|inside| inside.process).and_then(processes::identity);
+        let is_trusted = match itself {
+            Some(itself) => self.look(move |state| state.is_trusted_editor(&itself)).await?,
+            None => false,
+        };
+        Ok(inside.filter(|_| !is_trusted))
     }
 
     /// Refuses something to a process that an agent runs, and writes the attempt down.
@@ -99,12 +117,12 @@ pub(crate) enum Peer {
     Network,
     /// On the Unix socket. The system names the process, or does not.
     Process {
-        pid: Option<u32>,
+        process: Option<PeerProcess>,
         /// It has a credential besides being the same user.
         shows_token: bool,
     },
     /// A program that the owner named in the configuration, and that is usually nobody's child.
-    Service { pid: Option<u32> },
+    Service { process: Option<PeerProcess> },
 }
 
 /// Where a process comes from, as the system tells.
@@ -119,9 +137,9 @@ struct PeerOrigin {
 
 impl PeerOrigin {
     /// Looked up on a thread that may wait for the system: it is asked several times for each process of the line.
-    async fn of(process: u32) -> Result<Self, Trouble> {
+    async fn of(process: PeerProcess) -> Result<Self, Trouble> {
         let looking = tokio::task::spawn_blocking(move || {
-            let ancestry = Ancestry::of(process).below(std::process::id());
+            let ancestry = process.ancestry().below(std::process::id());
             let (claude_codes, has_agent) = (ancestry.claude_codes(), ancestry.agent().is_some());
             Self { ancestry, claude_codes, has_agent }
         });

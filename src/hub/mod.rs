@@ -3,6 +3,7 @@
 mod admission;
 mod answers;
 mod batch;
+mod editors;
 mod heads;
 pub(crate) mod link;
 mod names;
@@ -24,12 +25,12 @@ use portcullis_core::{Answer, Event, EventId, Goodbye, Input, Limits, Moment, No
 use portcullis_wire::error::{Fault, Kind};
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub(crate) use admission::Peer;
+pub(crate) use admission::{Peer, PeerProcess};
 #[cfg(test)]
 pub(crate) use answers::named_in_full;
 pub(crate) use names::{find_ask_to_show, find_event, find_session, find_token};
 pub(crate) use roster::{Known, Roster};
-pub(crate) use run::{read_record, start};
+pub(crate) use run::{knows_agents, read_record, start};
 pub(crate) use streams::{StreamLook, Streams};
 pub(crate) use watchers::{Changes, Published, Watcher};
 

@@ -32,7 +32,7 @@ use super::{Hub, HubCommand, HubLimits, Trouble, Usage, now};
 use crate::store::Store;
 use commit::reached;
 pub(super) use replay::read_event;
-pub(crate) use replay::read_record;
+pub(crate) use replay::{knows_agents, read_record};
 
 /// Room in the reserved lane. Its senders wait for a place; there is one a connection.
 const RESERVED: usize = 1024;

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::outlets::ToSession;
 use super::*;
+use crate::processes::PeerProcess;
 use crate::store::{Durability, Refused, Store, Syncs};
 
 fn limits() -> HubLimits {
@@ -128,8 +129,8 @@ async fn who_is_gone_is_inside_while_a_session_runs_commands() {
     let (hub, ..) = hub_on(Store::memory()).await;
     let mut child = std::process::Command::new("true").spawn().unwrap();
     child.wait().unwrap();
-    let gone = |shows_token| Peer::Process { pid: Some(child.id()), shows_token };
-    let unnamed = Peer::Process { pid: None, shows_token: false };
+    let gone = |shows_token| Peer::Process { process: Some(PeerProcess::now(child.id())), shows_token };
+    let unnamed = Peer::Process { process: None, shows_token: false };
     assert_eq!(hub.inside(gone(false)).await, Ok(None), "nobody runs commands");
     let session = mint(SessionId::new);
     let about = SessionAbout { runs_commands: true, ..about() };

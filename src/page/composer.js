@@ -3,9 +3,8 @@
 import { Refused, call, upload } from "./api.js";
 import { h, shown } from "./dom.js";
 import { button, row } from "./parts.js";
-import { size } from "./said.js";
 import { may, standing, state, successor, tellSession, why } from "./state.js";
-import { t } from "./words.js";
+import { size, t } from "./words.js";
 
 const MOST_FILES = 10;
 const MOST_BYTES = 20 << 20;
@@ -17,6 +16,15 @@ const SLOW = 1500;
 
 /** With a keyboard Enter sends; on a phone it begins a line, and the button sends. */
 const entersBySend = () => matchMedia("(hover: hover) and (pointer: fine)").matches;
+
+/** When a message will be read, as far as that is known. */
+function whenRead({ wakes }, what) {
+  if (what === "ended" || what === "away") return what === "ended" ? "readEnded" : "readLater";
+  // On a channel that nothing was answered through.
+  if (wakes === undefined || wakes === null) return "readChannel";
+  if (what === "paused") return "readPaused";
+  return what === "idle" ? (wakes ? "readNow" : "readIdle") : "readNext";
+}
 
 /** `orders` says where an order to the session was refused. */
 export function composer(id, sent, orders) {
@@ -98,12 +106,12 @@ export function composer(id, sent, orders) {
     const session = state.sessions.get(id);
     const what = session && standing(session);
     const isOver = state.isReady && what === "ended" && !successor(id);
-    writing.hidden = isOver;
+    const takesNone = Boolean(session?.takes_no_events);
+    writing.hidden = isOver || takesNone;
     interrupt.hidden = !(["working", "waiting"].includes(what) && session.driven && may("review"));
-    over.hidden = !isOver;
-    over.textContent = t("endedHow");
-    const reads = { working: "readNext", waiting: "readNext", paused: "readPaused", ended: "readEnded", away: "readLater" };
-    when.textContent = session ? [t(reads[what] ?? "readNow"), entersBySend() && t("enterSends")].filter(Boolean).join(" ") : "";
+    over.hidden = !isOver && !takesNone;
+    over.textContent = t(takesNone ? "readNever" : "endedHow");
+    when.textContent = session ? [t(whenRead(session, what)), entersBySend() && t("enterSends")].filter(Boolean).join(" ") : "";
   };
   return { element, draw };
 }

@@ -38,7 +38,7 @@ export function devicesView(redraw) {
     h("p", { class: "small" }, `${t("rights")} ${device.rights.map((right) => t(`right_${right}`)).join(t("comma"))} · ${t("linkedSince")} `, moment(device.since, locale()), " · ",
       device.last_used ? [`${t("lastUsed")} `, moment(device.last_used, locale())] : t("neverUsed"))),
     button("revoke", "quiet", () => revoke(device)));
-  const language = h("select", { "aria-label": t("language"), onchange: () => (setLanguage(language.value), redraw()) },
+  const language = h("select", { "aria-label": t("language"), onchange: () => (setLanguage(language.value), keepKey(), redraw()) },
     [["en", "English"], ["zh-CN", "中文"]].map(([value, name]) => h("option", { value, selected: value === currentLanguage() }, name)));
   const forget = async () => {
     if (!confirm(t("reallyForget"))) return;

@@ -2,18 +2,17 @@
 
 import { diff } from "./diff.js";
 import { exactly, h, shown } from "./dom.js";
-import { drawMcp, mcpTool } from "./mcp.js";
-import { t } from "./words.js";
+import { drawMcp } from "./mcp.js";
+import { size, t } from "./words.js";
 
 export function drawInput(ask) {
   const input = ask.input;
   if (!input || typeof input !== "object") return code(ask.preview, exactly);
   const whole = JSON.stringify(input, null, 2);
   try {
-    const known = Object.hasOwn(DRAWN, ask.tool) ? DRAWN[ask.tool](input) : undefined;
+    const known = Object.hasOwn(DRAWN, ask.tool) ? DRAWN[ask.tool](input, ask.replaces) : undefined;
     if (known) return [known.drawn, others(input, known.fields), rest(input)];
-    const called = mcpTool(ask.tool);
-    if (called && !Array.isArray(input)) return [drawMcp(called, input), rest(input)];
+    if (ask.mcp && !Array.isArray(input)) return [drawMcp(ask.mcp, input), rest(input)];
   } catch {
     // It is not as this tool's input is: it is shown as it is.
     return code(whole, exactly);
@@ -49,7 +48,10 @@ const DRAWN = {
     drawn: [path(input.file_path), input.edits.length > MOST_PARTS ? code(input.edits) : input.edits.map((edit) => [edited(edit), others(edit, ["old_string", "new_string"])])],
     fields: ["file_path", "edits"],
   }),
-  Write: (input) => ({ drawn: [path(input.file_path), lines(diff("", text(input.content)), "code diff numbered")], fields: ["file_path", "content"] }),
+  Write: (input, replaces) => ({
+    drawn: [path(input.file_path), replaces && h("p", { class: "warning" }, inPlaceOf(replaces)), lines(diff(replaces?.text ?? "", text(input.content)), "code diff numbered")],
+    fields: ["file_path", "content"],
+  }),
   NotebookEdit: (input) => {
     const adds = input.edit_mode !== "delete";
     return { drawn: [path(input.notebook_path), adds && lines(diff("", text(input.new_source)))], fields: ["notebook_path", ...(adds ? ["new_source"] : [])] };
@@ -57,6 +59,12 @@ const DRAWN = {
   Read: (input) => ({ drawn: path(input.file_path), fields: ["file_path"] }),
   WebFetch: (input) => ({ drawn: path(input.url), fields: ["url"] }),
 };
+
+/** What is there now. Of a file that is too large, or may hold a secret, it is said that nothing of it is shown. */
+function inPlaceOf({ size: bytes, lines: n, text: shownText }) {
+  const about = n === undefined ? t("replacesBytes", { size: size(bytes) }) : t(n === 1 ? "replacesLine" : "replacesLines", { n });
+  return shownText === undefined ? `${about} ${t("replacesUnseen")}` : about;
+}
 
 const text = (value) => (typeof value === "string" ? value : value === undefined ? "" : JSON.stringify(value, null, 2));
 const path = (value) => h("p", { class: "path plain given" }, exactly(text(value)));

@@ -9,13 +9,13 @@ import { tell, wantsNotify } from "./notify.js";
 import { peopleView } from "./people.js";
 import { drawPrompts, leftOut } from "./prompts.js";
 import { waitingBar } from "./waiting.js";
-import { canPush, keepKey, sayPresence, startWorker, subscribe } from "./push.js";
+import { canPush, keepKey, notePresence, sayPresence, startWorker, subscribe } from "./push.js";
 import { rulesView } from "./rules.js";
 import { serversView } from "./servers.js";
 import { sessionView } from "./session.js";
-import { sessionsView } from "./sessions.js";
+import { drawAlarms, sessionsView } from "./sessions.js";
 import { startView } from "./start.js";
-import { changed, fetchEnded, may, noteAlarms, noteWords, onChange, setConnection, state, take, why } from "./state.js";
+import { changed, fetchEnded, may, noteWords, onChange, openAsks, setConnection, state, take, why } from "./state.js";
 import { onLetter } from "./steady.js";
 import { t } from "./words.js";
 
@@ -23,6 +23,8 @@ const app = document.getElementById("app");
 let view;
 let frame;
 let hasBegun = false;
+/** A session has, since its last words were asked for. */
+let hasEnded = false;
 
 function route() {
   const [, name, id] = location.hash.match(/^#\/(\w*)(?:\/([\w-]+))?$/) ?? [];
@@ -42,13 +44,13 @@ function show(event) {
   view = route();
   const here = location.hash.startsWith("#/session") || ["", "#/start"].includes(location.hash) ? "#/" : location.hash;
   const tab = (href, key) => h("a", { href, "aria-current": here === href && "page" }, t(key));
-  frame = { prompts: h("div", { class: "prompts", role: "region", "aria-label": t("prompts") }), away: h("p", { class: "away", role: "status", hidden: true }, t("away")), waiting: waitingBar() };
+  frame = { alarms: h("div", { class: "alarms", role: "status" }), prompts: h("div", { class: "prompts", role: "region", "aria-label": t("prompts") }), away: h("p", { class: "away", role: "status", hidden: true }, t("away")), waiting: waitingBar() };
   const bars = h("div", { class: "bars" },
     h("nav", { "aria-label": "Portcullis" }, tab("#/", "sessions"), may("admin") && [tab("#/log", "log"), tab("#/rules", "rules"), tab("#/servers", "mcp"), tab("#/people", "people")], tab("#/devices", may("admin") ? "devices" : "settings")),
     frame.away, frame.waiting.element);
   keepBelow(bars);
   app.replaceChildren(bars,
-    h("main", { id: "main", tabindex: "-1" }, view.isHome && frame.prompts, view.element));
+    h("main", { id: "main", tabindex: "-1" }, frame.alarms, view.isHome && frame.prompts, view.element));
   // Each view begins at its top; a conversation goes to its end by itself.
   scrollTo(0, 0);
   draw();
@@ -68,10 +70,15 @@ function draw() {
   if (!view) return;
   frame.away.hidden = state.connection !== "away";
   tell();
+  drawAlarms(frame.alarms);
   if (view.isHome) drawPrompts(frame.prompts);
   view.draw();
   frame.waiting.draw();
+  notePresence();
 }
+
+/** Elsewhere only their number is shown. */
+const showsAllPrompts = () => Boolean(view) && (view.isHome || openAsks().every((ask) => ask.session === view.session));
 
 async function begin() {
   try {
@@ -84,10 +91,10 @@ async function begin() {
     setTimeout(begin, 2000);
     return;
   }
-  startWorker().catch(() => {});
+  startWorker();
   if (state.me.pushes) {
     if (canPush() && wantsNotify()) subscribe().catch(() => {});
-    if (may("review")) sayPresence();
+    if (may("review")) sayPresence(showsAllPrompts);
   }
   onChange(draw);
   hasBegun = true;
@@ -112,16 +119,14 @@ function backAgain() {
   view?.refresh?.();
 }
 
-const fetchAlarms = () => may("admin") && call("GET", "/api/v1/status").then(noteAlarms, () => {});
-
 function taken(change) {
   take(change);
   if (change.ready) {
-    fetchAlarms();
     fetchEnded(call("GET", "/api/v1/sessions?all=true&words=true"));
     // A gate that was started anew may be configured otherwise.
     call("GET", "/api/v1/me").then((me) => ((state.me = me), changed()), () => {});
   }
+  hasEnded ||= change.session?.state === "ended";
   if (change.session) fetchWordsSoon();
 }
 
@@ -139,10 +144,11 @@ function fetchWordsSoon(left = WORDS_AGAIN) {
   setTimeout(async () => {
     wordsAreDue = false;
     if (document.hidden) return;
-    const sessions = await call("GET", "/api/v1/sessions?words=true").catch(() => []);
+    // One that has ended may have left an alarm behind.
+    const sessions = await call("GET", `/api/v1/sessions?words=true${hasEnded ? "&all=true" : ""}`).catch(() => []);
+    hasEnded = false;
     const isMissing = sessions.some((session) => session.agent_session && !session.title);
     sessions.forEach(noteWords);
-    fetchAlarms();
     changed();
     // Once more in any case: the last words may be on their way.
     if (left > 0 && (isMissing || left === WORDS_AGAIN)) fetchWordsSoon(left - 1);
@@ -153,15 +159,18 @@ function unlinked(why) {
   key.forget();
   keepKey();
   view = undefined;
-  app.replaceChildren(linkView(undefined, begin, why));
+  app.replaceChildren(linkView(undefined, linked, why));
 }
 
 /** A link that was opened here, also in a page that was open already. */
 function link(secret) {
   view?.leave?.();
   view = undefined;
-  app.replaceChildren(linkView(secret, hasBegun ? () => location.reload() : begin));
+  app.replaceChildren(linkView(secret, linked));
 }
+
+/** This browser has a key: a page that has begun before begins anew. */
+const linked = () => (hasBegun ? location.reload() : begin());
 
 window.addEventListener("hashchange", (event) => {
   const secret = takeSecret();
@@ -174,4 +183,4 @@ history.scrollRestoration = "manual";
 const secret = takeSecret();
 if (secret) link(secret);
 else if (key.get()) begin();
-else app.replaceChildren(linkView(undefined, begin));
+else app.replaceChildren(linkView(undefined, linked));

@@ -4,17 +4,17 @@ import { parse } from "./api.js";
 import { exactly, h, shown } from "./dom.js";
 import { t } from "./words.js";
 
-/** The server and the tool that a name such as `mcp__db__query` stands for; nothing for other tools. */
-export function mcpTool(name) {
+/** What a name such as `mcp__db__query` says, where nothing else is known of a call. */
+export function mcpNamed(name) {
   const [, server, tool] = /^mcp__(.+?)__(.+)$/.exec(name) ?? [];
   return tool && { server, tool };
 }
 
 /** What would be called, and each argument by its name. */
-export function drawMcp({ server, tool }, input) {
+export function drawMcp({ server, tool, title }, input) {
   const rows = Object.entries(input);
   return h("div", { class: "mcp" },
-    h("dl", { class: "facts" }, h("dt", null, t("mcpServer")), h("dd", null, h("code", null, shown(server))), h("dt", null, t("tool")), h("dd", null, h("code", null, shown(tool)))),
+    h("dl", { class: "facts" }, h("dt", null, t("mcpServer")), h("dd", null, h("code", null, shown(server))), h("dt", null, t("tool")), h("dd", null, h("code", null, shown(tool)), title && ` ${shown(title)}`)),
     h("dl", { class: "arguments", "aria-label": t("arguments") }, rows.map(([name, value]) => [h("dt", null, shown(name)), h("dd", null, drawn(value))])),
     rows.length === 0 && h("p", { class: "hint" }, t("noArguments")));
 }

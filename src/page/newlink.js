@@ -39,7 +39,7 @@ export function newLink() {
     const address = `${base ?? location.origin}/#link=${secret}`;
     const copied = h("small", { role: "status" });
     const copy = () => navigator.clipboard.writeText(address).then(() => (copied.textContent = t("copied")), () => {});
-    return h("div", null, qr?.length > 0 && code(qr), h("p", null, t(base ? "linkOpen" : "linkHere")), h("p", { class: "code secret" }, address),
+    return h("div", null, qr?.length > 0 && code(qr), h("p", null, t(!base ? "linkHere" : qr?.length > 0 ? "linkOpen" : "linkTunnel")), h("p", { class: "code secret" }, address),
       row(navigator.clipboard && button("copy", "quiet", copy), button("cancel", "quiet", () => close()), copied));
   };
   const linked = (devices) => {

@@ -2,7 +2,7 @@
 
 import { h, shown } from "./dom.js";
 import { isMuted } from "./muted.js";
-import { isPushed } from "./push.js";
+import { isPushed, workerReady } from "./push.js";
 import { openAsks, standing, state } from "./state.js";
 import { t } from "./words.js";
 
@@ -50,7 +50,8 @@ export function tell() {
   for (const session of state.sessions.values()) {
     const [was, is] = [before.get(session.id), standing(session)];
     before.set(session.id, is);
-    if (was === "working" && is === "idle") notify(`done-${session.id}-${Date.now()}`, session.id, t("finished", { label: shown(session.label) }), shown(state.words.get(session.id)?.last ?? "").slice(0, 200));
+    // Where nobody tells what the agent does, an answered prompt says nothing of its end.
+    if (["working", "waiting"].includes(was) && is === "idle" && session.activity === "idle") notify(`done-${session.id}-${Date.now()}`, session.id, t("finished", { label: shown(session.label) }), shown(state.words.get(session.id)?.last ?? "").slice(0, 200));
     if (was && was !== "ended" && is === "ended") notify(`ended-${session.id}`, session.id, t("died", { label: shown(session.label) }), "");
   }
 }
@@ -61,10 +62,21 @@ function notify(tag, session, title, body) {
   if (!document.hidden && document.hasFocus()) return;
   told.add(tag);
   if (!wantsNotify() || isMuted(state.sessions.get(session)?.label)) return;
-  const notification = new Notification(title, { body, tag });
-  notification.onclick = () => {
-    window.focus();
-    location.hash = `#/session/${session}`;
-    notification.close();
-  };
+  show(title, { body, tag, data: { session } });
+}
+
+/** By the worker, where there is one: on Android a page cannot make a notification by itself. What fails here keeps nothing else. */
+async function show(title, options) {
+  const byWorker = workerReady().then((registration) => registration && registration.showNotification(title, options).then(() => true));
+  if (await byWorker.catch(() => false)) return;
+  try {
+    const notification = new Notification(title, options);
+    notification.onclick = () => {
+      window.focus();
+      location.hash = `#/session/${options.data.session}`;
+      notification.close();
+    };
+  } catch {
+    // The page itself shows it as well.
+  }
 }

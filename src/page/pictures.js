@@ -2,6 +2,7 @@
 
 import { fetchFile } from "./api.js";
 import { h, shown } from "./dom.js";
+import { pictureIn } from "./pixels.js";
 
 const NAMED = /\.(png|jpe?g|gif|webp)$/i;
 /** Larger ones are downloaded only, in bytes. */
@@ -10,8 +11,8 @@ const MOST_BYTES = 5 << 20;
 const MOST_DRAWN = 12;
 /** So far from what is in sight, in pixels, a picture is fetched ahead. */
 const NEAR = 200;
-/** How such a file begins, whatever it is called. In none of them anything can run. */
-const KINDS = [["image/png", "\x89PNG"], ["image/jpeg", "\xff\xd8\xff"], ["image/gif", "GIF8"], ["image/webp", "RIFF"]];
+/** Larger ones are downloaded only, in pixels: a small file may unfold to more memory than a phone has. */
+const MOST_PIXELS = 20_000_000;
 
 /** By picture that is drawn: its address. */
 const drawn = new Map();
@@ -31,9 +32,8 @@ async function draw(image) {
   drawn.set(image, undefined);
   try {
     const file = await fetchFile(image.dataset.path);
-    const start = String.fromCharCode(...new Uint8Array(await file.slice(0, 8).arrayBuffer()));
-    const [type] = KINDS.find(([, begins]) => start.startsWith(begins)) ?? [];
-    if (!type) throw new Error("no picture");
+    const { type, width, height } = pictureIn(new DataView(await file.arrayBuffer()));
+    if (!(width * height <= MOST_PIXELS)) throw new Error("too large");
     // Whoever scrolled past meanwhile does not wait for it.
     if (!drawn.has(image)) return;
     drawn.set(image, URL.createObjectURL(new Blob([file], { type })));

@@ -4,7 +4,7 @@ import { call, parse } from "./api.js";
 import { h, keep, marked, moment, shown } from "./dom.js";
 import { code, drawInput, inputText } from "./input.js";
 import { ledToIt } from "./led.js";
-import { BadField, argumentForm, mcpTool } from "./mcp.js";
+import { BadField, argumentForm } from "./mcp.js";
 import { button, row } from "./parts.js";
 import { drawPlan, drawQuestions } from "./questions.js";
 import { may, openAsks, state, why } from "./state.js";
@@ -73,7 +73,7 @@ function card(ask, session) {
   const answer = (verdict) => {
     const unseen = verdict.behavior === "allow" && !verdict.answers && whole.unseen();
     const act = () => send(ask, verdict, notice);
-    if (unseen || verdict.input || (isRisky && verdict.behavior === "allow")) secondStep(step, act, { unseen, openAll: whole.open, input: verdict.input, tool: ask.tool, scope: verdict.scope });
+    if (unseen || verdict.input || (isRisky && verdict.behavior === "allow")) secondStep(step, act, { unseen, openAll: whole.open, input: verdict.input, ask, scope: verdict.scope });
     else act();
   };
   const body = draws && attempt(() => draws(ask, answer));
@@ -120,14 +120,14 @@ function bare(ask) {
 /** What would allow once more, by someone who did. */
 const ALLOWING = ["allowOnce", "forSession", "always", "edit", "approvePlan", "answer"].map((action) => `[data-action="${action}"]`).join();
 
-function secondStep(place, act, { unseen, openAll, input, tool, scope }) {
+function secondStep(place, act, { unseen, openAll, input, ask, scope }) {
   const close = () => place.replaceChildren();
   const words = input ? t("reallyEdited") : unseen ? t("notAllSeen", { more: unseen }) : t({ session: "reallySession", always: "reallyAlways" }[scope] ?? "really");
   const yes = button(unseen && !input ? "allowUnseen" : "yesAllow", "danger", () => (close(), act()));
   const see = unseen && !input && button("showAll", "primary", () => (close(), openAll()));
   // It may be below what is in sight, or behind the box to write in.
   requestAnimationFrame(() => place.scrollIntoView({ block: "nearest" }));
-  place.replaceChildren(h("div", null, h("p", { role: "alert", class: unseen && "warning" }, words), input && drawInput({ tool, input, preview: "" }), row(see, yes, button("cancel", "quiet", close))));
+  place.replaceChildren(h("div", null, h("p", { role: "alert", class: unseen && "warning" }, words), input && drawInput({ tool: ask.tool, mcp: ask.mcp, input, preview: "", replaces: input.file_path === ask.input?.file_path ? ask.replaces : undefined }), row(see, yes, button("cancel", "quiet", close))));
 }
 
 function facts(ask) {
@@ -202,7 +202,7 @@ function answers(ask, answer, risky, changedMind) {
 /** The box in which what runs is written anew. What was confirmed is what stood there: a change takes that back. */
 function editInput(ask, answer, close, changedMind) {
   const isCommand = ask.tool === "Bash" && typeof ask.input.command === "string";
-  const form = !isCommand && mcpTool(ask.tool) && Object.keys(ask.input).length > 0 && argumentForm(ask.input, () => changedMind());
+  const form = !isCommand && ask.mcp && Object.keys(ask.input).length > 0 && argumentForm(ask.input, () => changedMind());
   const text = isCommand ? ask.input.command : JSON.stringify(ask.input, null, 2);
   const editor = h("textarea", { rows: "6", class: "code", spellcheck: "false", "aria-label": t("edit"), value: text, oninput: () => changedMind() });
   const wrong = h("p", { class: "warning", role: "alert" });

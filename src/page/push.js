@@ -3,6 +3,7 @@
 import { call, key } from "./api.js";
 import { mutedLabels } from "./muted.js";
 import { changed, state } from "./state.js";
+import { currentLanguage } from "./words.js";
 
 /** The only address that may be run as a worker. */
 const WORKER = new URL("worker.js", import.meta.url).href;
@@ -14,9 +15,10 @@ const policy = window.trustedTypes?.createPolicy("portcullis", {
   },
 });
 
-export const canPush = () => "serviceWorker" in navigator && "PushManager" in window && window.isSecureContext;
+const canWork = () => "serviceWorker" in navigator && window.isSecureContext;
+export const canPush = () => canWork() && "PushManager" in window;
 
-/** The worker knows the key, and what is to be quiet, from a database: it cannot read what the page's own storage holds. */
+/** The worker knows the key, the language, and what is to be quiet, from a database: it cannot read what the page's own storage holds. */
 export function keepKey() {
   return new Promise((resolve) => {
     const opening = indexedDB.open("portcullis", 1);
@@ -25,19 +27,26 @@ export function keepKey() {
     opening.onsuccess = () => {
       const store = opening.result.transaction("device", "readwrite").objectStore("device");
       store.put(mutedLabels(), "muted");
+      store.put(currentLanguage(), "language");
       const writing = key.get() ? store.put(key.get(), "key") : store.delete("key");
       writing.onsuccess = writing.onerror = () => (opening.result.close(), resolve());
     };
   });
 }
 
-/** Starts the worker. */
-export async function startWorker() {
-  if (!canPush()) return undefined;
-  await keepKey();
+/** The worker's registration, on its way; none where this browser has no workers. */
+let started;
+
+/** Starts the worker: it shows notifications, and keeps the page itself for when the gate is away. */
+export function startWorker() {
+  if (!canWork()) return;
   navigator.serviceWorker.addEventListener("message", ({ data }) => data?.go && (location.hash = data.go.slice(data.go.indexOf("#"))));
-  return navigator.serviceWorker.register(policy ? policy.createScriptURL(WORKER) : WORKER, { scope: "/" });
+  const register = () => navigator.serviceWorker.register(policy ? policy.createScriptURL(WORKER) : WORKER, { scope: "/" });
+  started = keepKey().then(register).catch(() => undefined);
 }
+
+/** The registration of a worker that runs; none where there is no worker. */
+export const workerReady = async () => ((await started) ? navigator.serviceWorker.ready : undefined);
 
 /** Whether this browser is told of prompts by push. */
 export let isPushed = false;
@@ -76,14 +85,38 @@ const PAGE = [...crypto.getRandomValues(new Uint8Array(12))].map((byte) => byte.
 /** More often than the gate forgets. */
 const AGAIN = 15_000;
 
-/** Says whether this page can be seen, for as long as it is there: whoever sees it is not told by push. */
-export function sayPresence() {
+/** Whoever has done nothing on the page for so long, in milliseconds, may have left the desk. */
+const ATTENDED = 120_000;
+const DOING = ["pointerdown", "pointermove", "wheel", "scroll", "keydown", "touchstart", "focus"];
+let lastDone = Date.now();
+/** Whether someone is at the page and sees every prompt that waits; none while nobody asks for it. */
+let isSeen;
+let saidSeen;
+let saidAt = 0;
+
+/**
+ * Says whether someone sees here what waits, for as long as the page is there: who does is not told by push. `showsAll()` says
+ * whether each prompt that waits stands in the view.
+ */
+export function sayPresence(showsAll) {
+  const done = () => (lastDone = Date.now());
+  DOING.forEach((what) => window.addEventListener(what, done, { capture: true, passive: true }));
+  document.addEventListener("visibilitychange", () => (done(), notePresence()));
+  window.addEventListener("pagehide", () => say(false));
+  isSeen = () => !document.hidden && Date.now() - lastDone < ATTENDED && showsAll();
+  notePresence();
+}
+
+/** Called after every change, and every two seconds: the gate is told what is news, and again before it forgets. */
+export function notePresence() {
+  const seen = isSeen?.();
+  if (seen !== saidSeen || (seen && Date.now() - saidAt >= AGAIN)) say(seen);
+}
+
+function say(visible) {
+  [saidSeen, saidAt] = [visible, Date.now()];
   // What hides a page may end it: the request is to outlive it.
-  const say = () => call("POST", "/api/v1/presence", { page: PAGE, visible: !document.hidden }, { keepalive: true }).catch(() => {});
-  document.addEventListener("visibilitychange", say);
-  window.addEventListener("pagehide", () => call("POST", "/api/v1/presence", { page: PAGE, visible: false }, { keepalive: true }).catch(() => {}));
-  setInterval(() => document.hidden || say(), AGAIN);
-  say();
+  call("POST", "/api/v1/presence", { page: PAGE, visible }, { keepalive: true }).catch(() => (saidAt = 0));
 }
 
 function bytes(base64url) {

@@ -4,9 +4,10 @@ import { download } from "./api.js";
 import { h, moment, shown } from "./dom.js";
 import { code, drawInput } from "./input.js";
 import { markdown } from "./markdown.js";
+import { mcpNamed } from "./mcp.js";
 import { isPicture, picture } from "./pictures.js";
 import { askOf, why } from "./state.js";
-import { currentLanguage, locale, t } from "./words.js";
+import { currentLanguage, locale, size, t } from "./words.js";
 
 /** What an item looks like depends on these alone. */
 export const revision = (item) => [item.state, item.edited_at, item.text?.length, item.kind === "call" && [callState(item), Boolean(editOf(item))], currentLanguage()].join();
@@ -94,7 +95,7 @@ function drawCall(item, before) {
   const body = h("div");
   const draw = () => {
     if (body.firstChild) return;
-    body.append(...[drawInput({ tool: item.tool, input: isText ? undefined : input, preview: isText ? item.input : "" })].flat(Infinity).filter(Boolean));
+    body.append(...[drawInput({ tool: item.tool, mcp: mcpNamed(item.tool), input: isText ? undefined : input, preview: isText ? item.input : "" })].flat(Infinity).filter(Boolean));
     if (edit) body.append(h("details", { class: "before" }, h("summary", null, t("asWritten")), code(item.input)));
     if (item.result) body.append(h("p", { class: "small" }, t(state === "failed" ? "callFailed" : "callResult")), code(item.result.text.replace(/\r\n?/g, "\n")));
     if (item.cut || item.result?.cut) body.append(h("p", { class: "hint small" }, t("cut")));
@@ -121,9 +122,4 @@ function files(list, path) {
     return h("div", { class: "file" }, isPicture(name, bytes) && picture(`${path}/${number}`, name.split("/").at(-1)), h("button", { type: "button", class: "quiet", onclick: fetchIt, "data-action": "download", title: shown(name) }, `↓ ${shown(name.split("/").at(-1))}`),
       h("small", null, ` ${size(bytes)} `), notice);
   });
-}
-
-export function size(bytes) {
-  const [value, unit] = bytes >= 1 << 20 ? [bytes / (1 << 20), "MiB"] : bytes >= 1 << 10 ? [bytes / (1 << 10), "KiB"] : [bytes, "B"];
-  return `${new Intl.NumberFormat(locale(), { maximumFractionDigits: value < 10 ? 1 : 0 }).format(value)} ${unit}`;
 }

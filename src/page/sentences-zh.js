@@ -56,7 +56,7 @@ export const SENTENCES = [
   is("(\\S+) sets the mode to (\\S+)", "$1 将模式改为 $2"),
   is("(\\S+) sets the model to (\\S+)", "$1 将模型改为 $2"),
   is("(\\S+) lets the agent choose the model", "$1 让代理自选模型"),
-  is("(\\S+) stopped it: no tool runs until it is resumed", "$1 将其暂停：恢复之前不会运行任何工具"),
+  is("(\\S+) told it to stop: no tool is to run until it is resumed", "$1 要求其暂停：恢复之前不应运行任何工具"),
   is("(\\S+) resumed it", "$1 让它继续"),
   is("(\\S+) ends the session", "$1 结束了会话"),
   is("(\\S+) typed a code that no prompt has", "$1 输入了不属于任何请求的代码"),

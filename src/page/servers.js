@@ -42,12 +42,14 @@ function card(folder, server, load) {
   const step = h("div", { class: "step" });
   const notice = h("p", { class: "notice", role: "status" });
   const isWell = WELL.includes(server.state);
+  // What the command line says to do is done by a button here, and what would be started stands above.
+  const reason = server.state === "not-approved" ? server.why?.match(/ with (.*); if that is right: /)?.[1] : server.why;
   return h("article", { class: "card server", "data-name": server.name, "aria-label": server.name },
     h("header", null, h("strong", null, shown(server.name)), " ",
       h("span", { class: `badge ${isWell ? "" : "warning"}` }, t(`server_${server.state.replace("-", "_")}`)),
       h("span", { class: "small" }, ` ${shown([server.layer, server.type].filter(Boolean).join(" · "))}`)),
     server.endpoint && h("p", { class: "path" }, shown(server.endpoint)),
-    server.why && h("p", { class: isWell ? "small" : "small warning" }, shown(phrase(server.why))),
+    reason && h("p", { class: isWell ? "small" : "small warning" }, shown(phrase(reason))),
     server.warnings.map((warning) => h("p", { class: "small warning" }, shown(warning))),
     row(server.state === "not-approved" && button("approve", "primary", () => approve(folder, server, step, load)),
       server.state === "needs-auth" && button("signIn", "primary", () => signIn(folder, server, step, notice))),

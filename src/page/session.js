@@ -9,7 +9,7 @@ import { isMuted, setMuted } from "./muted.js";
 import { backBar, button } from "./parts.js";
 import { drawPrompts } from "./prompts.js";
 import { tellMuted } from "./push.js";
-import { may, standing, state, successor, tellSession, why } from "./state.js";
+import { isPaused, may, standing, state, successor, tellSession, why } from "./state.js";
 import { currentLanguage, t } from "./words.js";
 
 export function sessionView(id) {
@@ -57,9 +57,10 @@ function header(session, id, notice, more) {
   const goesOn = !lives && successor(id);
   const drives = lives && session.driven && may("start");
   const end = () => confirm(t("reallyEnd")) && tell("end")();
+  const goOn = async () => (await tell("resume")()) && isPaused(session) && sayForAWhile(notice, t("resumed"));
   // What is most needed stays in sight while someone reads.
   const first = lives
-    ? may("review") && (session.stopped_by ? button("goOn", "primary", async () => (await tell("resume")()) && sayForAWhile(notice, t("resumed"))) : button("pause", "quiet", tell("stop")))
+    ? may("review") && (session.stopped_by ? button("goOn", isPaused(session) ? "primary" : "quiet", goOn) : button("pause", "quiet", tell("stop")))
     : goesOn
       ? h("a", { class: "button primary", href: `#/session/${goesOn.id}` }, t("goesOn"))
       : may("start") && session.agent_session && button("continue", "primary", () => continueIt(session, notice));
@@ -87,7 +88,7 @@ function header(session, id, notice, more) {
         first, toggle),
       rest, notice),
     h("p", { class: "path" }, session.mode ? modeInWords(session.mode) : shown(session.folder ?? "")),
-    session.stopped_by && h("p", { class: "warning" }, t("pausedBy", { by: shown(session.stopped_by) })),
+    session.stopped_by && h("p", { class: "warning" }, t({ holds: "pausedBy", unenforced: "pauseUnenforced" }[session.stop] ?? "pauseUnconfirmed", { by: shown(session.stopped_by) })),
     session.outside && h("p", { class: "warning" }, t("outside", { sender: shown(session.outside.sender) })));
 }
 

@@ -1,7 +1,7 @@
 // The list of sessions: those that wait for someone first.
 
 import { ago, agoInWords, h, keep, shown } from "./dom.js";
-import { may, openAsks, sortedSessions, standing, state } from "./state.js";
+import { alarms, may, openAsks, sortedSessions, standing, state } from "./state.js";
 import { currentLanguage, locale, t } from "./words.js";
 
 let showsEnded = false;
@@ -9,14 +9,12 @@ let showsEnded = false;
 export function sessionsView(redraw) {
   const list = h("ul", { class: "sessions" });
   const empty = h("div", { class: "empty" });
-  const alarms = h("div", { class: "alarms", role: "status" });
   const loading = h("p", { class: "hint" }, t("loading"));
   const ended = h("button", { type: "button", class: "quiet", onclick: () => ((showsEnded = !showsEnded), redraw()) });
   const element = h("section", { "aria-label": t("sessions") },
-    alarms, h("div", { class: "bar" }, h("h1", null, t("sessions")), may("start") && h("a", { class: "button primary", href: "#/start" }, t("start"))),
+    h("div", { class: "bar" }, h("h1", null, t("sessions")), may("start") && h("a", { class: "button primary", href: "#/start" }, t("start"))),
     loading, empty, list, ended);
   const draw = () => {
-    keep(alarms, state.alarms.map((call) => [`${call.at} ${call.session}`, currentLanguage(), () => alarm(call)]));
     // One that went on in another is told of there.
     const goneOn = new Set([...state.sessions.values()].map((session) => session.continues));
     const all = sortedSessions().filter((session) => session.state !== "ended" || !goneOn.has(session.id));
@@ -32,7 +30,10 @@ export function sessionsView(redraw) {
 }
 
 const alarm = (call) => h("p", { class: "card alarm" }, h("strong", null, t("alarm")), " ", ago(call.at, locale()), " ",
-  t("ranUnasked", { label: shown(call.label ?? call.session), tool: shown(call.tool) }), " ", h("a", { href: "#/log" }, t("log")));
+  t("ranUnasked", { label: shown(call.label ?? call.session), tool: shown(call.tool) }), " ", may("admin") && h("a", { href: "#/log" }, t("log")));
+
+/** Whatever is looked at: each of them says that something ran which a person had to be asked about. */
+export const drawAlarms = (element) => keep(element, alarms().map((call) => [`${call.at} ${call.session} ${call.tool}`, currentLanguage(), () => alarm(call)]));
 
 /** When something last happened there. A gate of an earlier release does not tell. */
 const active = (session) => session.last_active || session.since;

@@ -17,8 +17,6 @@ export const state = {
   words: new Map(),
   /** By session: events and replies by id, in the order in which they came. */
   said: new Map(),
-  /** Calls that ran although a person had to be asked; told to those who administer. */
-  alarms: [],
   /** Whether the gate has told what there is. */
   isReady: false,
   /** Counts changes of people, tokens and devices. */
@@ -128,29 +126,29 @@ export async function fetchEnded(fetched) {
 }
 
 /** The changes do not tell what was said: whoever asks for the sessions is told. */
-export function noteWords({ id, title, last_words: last }) {
+export function noteWords({ id, title, last_words: last, unasked_calls: unasked = [] }) {
   // How much more there is says nothing in a list, and neither do marks of Markdown.
   const short = (text) => text?.replace(/… \[\d+ more bytes\]$/, "…").replace(/\*\*|`|(?<=^|\s)#+ /g, "");
-  state.words.set(id, { title: short(title), last: short(last) });
+  state.words.set(id, { title: short(title), last: short(last), unasked });
 }
 
 /** How long an alarm is shown, in milliseconds; the log has it for ever. */
 const ALARM_SHOWN = 24 * 3_600_000;
 
-export function noteAlarms({ unasked_calls: calls }) {
-  state.alarms = (calls ?? []).filter(({ at }) => Date.now() - at < ALARM_SHOWN);
-  changed();
-}
+export const alarms = () => [...state.words.values()].flatMap(({ unasked }) => unasked).filter(({ at }) => Date.now() - at < ALARM_SHOWN).sort((a, b) => b.at - a.at);
 
 /** The living session that goes on from an ended one. */
 export const successor = (id) => [...state.sessions.values()].find((session) => session.continues === id && session.state !== "ended");
+
+/** Someone has paused it, and its process says that no tool runs. Until then it is only recorded. */
+export const isPaused = (session) => session.stop === "holds";
 
 /** What a session does, in one word that people sort by. */
 export function standing(session) {
   if (session.state === "ended") return "ended";
   if (openAsks(session.id).length > 0) return "waiting";
   if (session.state !== "attached") return "away";
-  if (session.stopped_by) return "paused";
+  if (isPaused(session)) return "paused";
   return session.activity === "working" ? "working" : "idle";
 }
 
@@ -182,7 +180,9 @@ const asSentence = (text, place) => (place > 0 ? text.charAt(0).toUpperCase() + 
 export async function tellSession(id, notice, order, body) {
   try {
     const outcome = await call("POST", `/api/v1/sessions/${id}/${order}?wait=10`, body);
-    notice.textContent = outcome.state === "failed" ? t("failed", { why: shown(phrase(outcome.why ?? "")) }) : "";
+    // Of a pause the head says how far it holds.
+    const recorded = outcome.state === "recorded" && order !== "stop" ? t("orderRecorded") : "";
+    notice.textContent = outcome.state === "failed" ? t("failed", { why: shown(phrase(outcome.why ?? "")) }) : recorded;
     return outcome.state !== "failed";
   } catch (error) {
     notice.textContent = why(error);

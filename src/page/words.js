@@ -27,11 +27,13 @@ export const en = {
   goOnIn: "Go on in", keepPlanning: "Keep planning", recorded: "Recorded.", answeredBy: "Answered by {by} {via}: {behavior}.", questionAnswered: "Answered by {by} {via}.",
   confirmed: "confirmed", notConfirmed: "not confirmed yet", missing: "{n} more must allow it.", gone: "No longer asked: {why}",
   noRight: "This device may look, not answer.",
-  talk: "Message", readNext: "Read at the next tool call, or when the turn ends.", readNow: "It wakes the session.",
+  talk: "Message", readNext: "Read at the next tool call, or when the turn ends.", readNow: "It wakes the session.", readIdle: "Read with the session's next prompt or tool call: nothing wakes it.", readChannel: "Handed to Claude Code at once. Whether it reads it is known when it answers.", readNever: "An MCP client: it calls tools and takes no messages.",
   readLater: "It waits until the session is back.", readEnded: "The session has ended; the message goes to the one that continues it.",
   nothingSaid: "Nothing was said here yet.", redelivered: "sent again", erased: "(erased)", edited: "edited",
   pause: "Pause", goOn: "Go on", interrupt: "Interrupt", end: "End", reallyEnd: "End this session?", mode: "Mode",
-  pausedBy: "Paused by {by}: no tool runs.", outside: "It has read text from {sender}: what it runs or sends is asked for.",
+  pausedBy: "Paused by {by}: no tool runs.", pauseUnconfirmed: "{by} has paused it. That is recorded, and the session has not confirmed it yet: tools may still run.",
+  pauseUnenforced: "{by} has paused it. That is recorded, but nothing enforces it: the session is connected by the channel alone, and its tools run. “portcullis install --hooks” in its folder lets it be paused.", orderRecorded: "Recorded. The session has not confirmed it yet.",
+  outside: "It has read text from {sender}: what it runs or sends is asked for.",
   connectedBy: "connected by {how}", since: "since", eventsWait: "{n} waiting", back: "Back", folder: "Folder", promptText: "What should it do?",
   lastActive: "active", defaultMode: "Default mode of this folder", startsIn: "Sessions start in", setHere: "Set here", setBy: "by {by}", nothingSet: "nothing",
   configFile: "config.toml", defaultHere: "In this folder and below, sessions start in", asConfigured: "as set above it, or in config.toml", setDefault: "Set as default", rulesOfFolder: "Rules and default mode",
@@ -45,6 +47,8 @@ export const en = {
   forget: "Forget this device's key", language: "Language",
   linkFirst: "This browser is not linked yet", hasKey: "This browser is linked already. Linking it again makes another device of it, which may do what this link lets it.", keepDevice: "Go on as it is",
   linkHow: "Run “portcullis page” at the computer where the gate runs, or “portcullis device link” for a phone, and open the link.",
+  pasteLink: "Or paste the link here", takeLink: "Use this link", noLinkThere: "There is no link in this: it has “#link=” in it.",
+  forHomeScreen: "For a page on the home screen: copy the link instead, open the page there and paste it. It works once, within two minutes.", copyLink: "Copy the link",
   linking: "Linking …", linkUsed: "The link was used before or is too old. Links work once, for two minutes.", called: "What is this device called?",
   link: "Link this device", failed: "That did not work: {why}", revoked: "This device is no longer linked.",
   about: "About", about_all: "Everything", about_ask: "Prompts", about_event: "Events", about_session: "Sessions", about_person: "People", about_token: "Tokens and devices",
@@ -100,6 +104,7 @@ export const en = {
   anotherDevice: "The link works once, for two minutes. The device may then talk to sessions and answer prompts.",
   reallyAdminLink: "Make a link that lets whoever has it administer the gate: people, tokens, devices and rules?",
   linkOpen: "Open this on the device, or scan the code:", linkHere: "Open this in another browser on this computer. Other devices do not reach the gate: public_url is not set.",
+  linkTunnel: "Open it on the computer where the tunnel ends. There is no code for a phone: public_url leads each device to itself.",
   linkElsewhere: "Links for other devices are made on the gate's own computer: run “portcullis device link” there, or open this page there with “portcullis page”.",
   linkOver: "The link has run out.", deviceLinked: "{name} is linked.",
   tokenOf: "The token of {name}. It is shown this once:", copy: "Copy", copied: "Copied.",
@@ -109,6 +114,7 @@ export const en = {
   signIn: "Sign in", openSignIn: "Open the sign-in page", signInHow: "Open it on the gate's own computer: it leads back there. Then look again.", signedIn: "Nobody has to sign in.",
   server_connected: "connected", server_needs_auth: "needs sign-in", server_failed: "failed", server_pending: "pending", server_disabled: "disabled",
   server_not_approved: "not approved", server_refused: "refused", server_wrong: "wrong entry", server_hidden: "hidden",
+  replacesLine: "Replaces the file that is there: 1 line.", replacesLines: "Replaces the file that is there: {n} lines.", replacesBytes: "Replaces the file that is there: {size}.", replacesUnseen: "What goes is not shown here.",
   mcpServer: "MCP server", arguments: "Arguments", noArguments: "Without arguments.",
 };
 
@@ -123,6 +129,12 @@ export const currentLanguage = () => language;
 
 /** Times and numbers are written as the browser's user is used to, where that is in the page's language. */
 export const locale = () => navigator.languages.find((each) => each.split("-")[0] === language.split("-")[0]) ?? language;
+
+/** `1.5 MiB`. */
+export function size(bytes) {
+  const [value, unit] = bytes >= 1 << 20 ? [bytes / (1 << 20), "MiB"] : bytes >= 1 << 10 ? [bytes / (1 << 10), "KiB"] : [bytes, "B"];
+  return `${new Intl.NumberFormat(locale(), { maximumFractionDigits: value < 10 ? 1 : 0 }).format(value)} ${unit}`;
+}
 
 export function setLanguage(chosen) {
   language = chosen;

@@ -1,22 +1,78 @@
-// The service worker: it is woken by a push that only says that something waits, asks the gate what, and shows that.
-// It stands alone: it knows the key of this device from the database that the page keeps it in.
+// The service worker: it is woken by a push that only says that something waits, asks the gate what, and shows that. It also
+// keeps the files of the page, so that a page that is opened while the gate is away can say so.
+// It stands alone: it knows the key of this device, and the language, from the database that the page keeps them in.
 
 const TEXTS = {
-  en: { asks: "{label} asks", allow: "Allow", deny: "Deny", risk: "{level} risk", waits: "Something waits for you", failed: "That did not work: open the page" },
-  zh: { asks: "{label} 请求许可", allow: "允许", deny: "拒绝", risk: "风险：{level}", waits: "有请求等你答复", failed: "没有成功：请打开页面" },
+  en: { asks: "{label} asks", allow: "Allow", deny: "Deny", risk_low: "low risk", risk_medium: "medium risk", risk_high: "high risk", risk_unknown: "risk not known", waits: "Something waits for you", failed: "That did not work: open the page" },
+  zh: { asks: "{label} 请求许可", allow: "允许", deny: "拒绝", risk_low: "低风险", risk_medium: "中风险", risk_high: "高风险", risk_unknown: "风险不明", waits: "有请求等你答复", failed: "没有成功：请打开页面" },
 };
-const words = (name, values = {}) => (TEXTS[navigator.language.startsWith("zh") ? "zh" : "en"][name] ?? "").replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
+
+/** The texts in the language that was chosen on the page, else in the browser's. */
+async function texts() {
+  const language = (await stored("language").catch(() => undefined)) ?? navigator.language;
+  const table = TEXTS[language.startsWith("zh") ? "zh" : "en"];
+  return (name, values = {}) => (table[name] ?? "").replace(/\{(\w+)\}/g, (_, key) => values[key] ?? "");
+}
 
 /** More than fits on a notification is decided on the page. */
 const LONGEST = 200;
 const LONGEST_SHOWN = 500;
 
-self.addEventListener("install", () => self.skipWaiting());
-self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim()));
+self.addEventListener("install", (event) => event.waitUntil(keepFiles().then(() => self.skipWaiting())));
+self.addEventListener("activate", (event) => event.waitUntil(forgetOthers().then(() => self.clients.claim())));
+self.addEventListener("fetch", (event) => isOfPage(event.request) && event.respondWith(fetched(event.request)));
 self.addEventListener("push", (event) => event.waitUntil(show()));
 self.addEventListener("notificationclick", (event) => event.waitUntil(clicked(event)));
 
+/** Every other file of the page; the gate writes their names here. */
+const FILES = ["FILES"];
+/** The address of this file names the version of all of them, and so does what keeps them. */
+const KEPT = self.location.pathname;
+const INDEX = new URL("/", self.location).href;
+
+/** A file that cannot be had now is not kept: the worker is of use all the same. */
+async function keepFiles() {
+  const kept = await caches.open(KEPT);
+  const keep = (address, options) => fetch(address, options).then((response) => response.ok && kept.put(address, response)).catch(() => {});
+  // A proxy that wants to be logged in to leads elsewhere, and that is not the page.
+  await Promise.all([keep(INDEX, asPage("error")), ...FILES.map((name) => keep(new URL(name, self.location).href, { redirect: "error" }))]);
+}
+
+/** The gate shows programs something else at this address. */
+const asPage = (redirect) => ({ headers: { Accept: "text/html" }, cache: "no-cache", redirect });
+
+async function forgetOthers() {
+  const names = await caches.keys();
+  await Promise.all(names.filter((name) => name !== KEPT).map((name) => caches.delete(name)));
+}
+
+/** The page itself and its files: what the gate answers is never kept, and neither is a key. */
+function isOfPage({ method, destination, url }) {
+  const { origin, pathname, search } = new URL(url);
+  if (method !== "GET" || origin !== self.location.origin) return false;
+  return destination === "document" ? pathname + search === "/" : pathname.startsWith("/assets/");
+}
+
+/** What a proxy says whose gate is away. */
+const AWAY = [502, 503, 504];
+
+/** The page as the gate has it now, or as it was kept where there is no gate. Its files never change under their address. */
+async function fetched({ destination, url }) {
+  const kept = (address) => caches.open(KEPT).then((cache) => cache.match(address, { ignoreVary: true }));
+  if (destination !== "document") return (await kept(url)) ?? fetch(url);
+  try {
+    // Where a proxy leads elsewhere the browser goes there.
+    const response = await fetch(INDEX, asPage("manual"));
+    return AWAY.includes(response.status) ? (await kept(INDEX)) ?? response : response;
+  } catch (error) {
+    const found = await kept(INDEX);
+    if (found) return found;
+    throw error;
+  }
+}
+
 async function show() {
+  const words = await texts();
   const muted = (await stored("muted").catch(() => [])) ?? [];
   const open = (await gate("GET", "/api/v1/asks?state=open").catch(() => [])).filter((ask) => ask.state === "open" && !muted.includes(ask.label));
   const shown = await self.registration.getNotifications();
@@ -24,7 +80,7 @@ async function show() {
   // A browser wants to see a notification for each push, also where someone was faster.
   if (open.length === 0) return self.registration.showNotification(words("waits"), { tag: "waits", icon: icon() });
   await Promise.all(open.slice(-5).map((ask) => self.registration.showNotification(words("asks", { label: shownText(ask.label ?? "") }), {
-    body: `${words("risk", { level: ask.risk?.level ?? (ask.preview_only ? "unknown" : "low") })}\n${shownText(`${ask.tool}: ${ask.preview.slice(0, LONGEST_SHOWN)}`)}`,
+    body: `${words(`risk_${ask.risk?.level ?? (ask.preview_only ? "unknown" : "low")}`)}\n${shownText(`${ask.tool}: ${ask.preview.slice(0, LONGEST_SHOWN)}`)}`,
     tag: `ask-${ask.id}`,
     icon: icon(),
     data: { ask: ask.id, session: ask.session },
@@ -58,7 +114,7 @@ async function clicked({ action, notification }) {
       await gate("POST", `/api/v1/asks/${ask}/verdict`, { behavior: action });
       return;
     } catch {
-      await self.registration.showNotification(words("failed"), { tag: `ask-${ask}`, data: { ask, session } });
+      await self.registration.showNotification((await texts())("failed"), { tag: `ask-${ask}`, data: { ask, session } });
       return;
     }
   }
@@ -67,7 +123,8 @@ async function clicked({ action, notification }) {
   const there = windows[0];
   if (!there) await self.clients.openWindow(place);
   else {
-    await there.focus();
+    // It may be told where to go although it may not be brought to the front.
+    await there.focus().catch(() => {});
     there.postMessage({ go: place.slice(1) });
   }
 }

@@ -7,6 +7,9 @@ use std::time::Duration;
 use super::{is_claude_code, is_guard, is_holder, is_reaper, started_with};
 use crate::fixed;
 
+/// The user who may become any other.
+const ROOT: u32 = 0;
+
 /// More levels than any process tree of a sane machine has. Who is deeper has hidden.
 const DEEPEST: usize = 1024;
 
@@ -83,6 +86,11 @@ impl Ancestry {
         Self { line, ages: stats.into_iter().filter_map(|stat| stat.age).collect(), gap, end }
     }
 
+    /// Only the process itself: the others are not its own.
+    pub(super) fn cut_off(self, gap: AncestryGap) -> Self {
+        Self { line: self.line.into_iter().take(1).collect(), ages: vec![], gap: Some(gap), ..self }
+    }
+
     /// How long it and those it descends from have run, as far as the system tells.
     pub(crate) fn ages(&self) -> &[Duration] {
         &self.ages
@@ -98,9 +106,17 @@ impl Ancestry {
     }
 
     fn age(&self) -> Option<Duration> {
-        let first = self.line.iter().rposition(|pid| !is_reaper(*pid))?;
+        self.age_at(self.line.iter().rposition(|pid| !is_reaper(*pid))?)
+    }
+
+    /// For how long the process itself has run.
+    pub(crate) fn own_age(&self) -> Option<Duration> {
+        self.age_at(0)
+    }
+
+    fn age_at(&self, place: usize) -> Option<Duration> {
         // An age that is missing would put the others in its place.
-        (self.ages.len() == self.line.len()).then(|| self.ages.get(first).copied()).flatten()
+        (self.ages.len() == self.line.len()).then(|| self.ages.get(place).copied()).flatten()
     }
 
     /// Without this process and those above it, which have nothing to do with the rest: it works for others, too.
@@ -132,9 +148,11 @@ impl Ancestry {
         claude.or_else(|| self.above().iter().copied().find(|pid| is_guard(*pid)).map(AgentAbove::Guard))
     }
 
-    /// The one furthest above that goes by the name of Claude Code: a person started it, if an agent started the others.
+    /// The one furthest above: a person started it, if an agent started the others.
     pub(crate) fn outermost_claude_code(&self) -> Option<u32> {
-        self.above().iter().rev().copied().find(|pid| is_claude_code(*pid))
+        // A test that plays Claude Code has nothing in its own environment that it gives to what it starts.
+        let tester = fixed::number("TESTER", 0);
+        self.claude_codes().into_iter().rfind(|pid| u64::from(*pid) != tester)
     }
 
     /// The Claude Codes above, nearest first: by their names, and by what they have started.
@@ -201,7 +219,7 @@ struct Stat {
     /// The process that leads its session: a shell in its terminal, a service, a command that an agent runs.
     leader: Option<u32>,
     has_terminal: bool,
-    /// The user it belongs to.
+    /// The user who started it. Whose file it is that runs changes nothing of that.
     user: Option<u32>,
     age: Option<Duration>,
 }
@@ -209,8 +227,7 @@ struct Stat {
 #[cfg(target_os = "linux")]
 impl Stat {
     fn of(pid: u32) -> Option<Self> {
-        use std::os::unix::fs::MetadataExt as _;
-        let user = fs::metadata(format!("/proc/{pid}")).ok().map(|about| about.uid());
+        let user = fs::read_to_string(format!("/proc/{pid}/status")).ok().and_then(|status| real_user(&status));
         // The name stands in brackets and may hold anything; what we want comes after the last one.
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(1);
@@ -220,6 +237,13 @@ impl Stat {
         let age = fields.nth(14).and_then(|ticks| ticks.parse().ok()).and_then(age_of);
         Some(Self { parent, leader, has_terminal, user, age })
     }
+}
+
+/// The first of the four that a process is said to be. The owner of its folder is another where it hides its memory.
+#[cfg(target_os = "linux")]
+fn real_user(status: &str) -> Option<u32> {
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+    users.split_whitespace().next()?.parse().ok()
 }
 
 /// How long ago it was so many ticks after the system started.
@@ -247,18 +271,19 @@ impl Stat {
 /// Whether a line that ends at the first process of the system has lost somebody on the way.
 ///
 /// What a person starts is in a terminal, whose shell is above it. Without one it is below what let the person in: a
-/// process of another user, such as that of ssh or cron, or one outside of this container. Everything else may have been
+/// process of root, such as that of ssh or cron, or one outside of this container. Everything else may have been
 /// started by anyone, and left behind.
 fn orphaned(line: &[u32], stats: &[Stat], us: u32) -> Option<AncestryGap> {
     let (first, last) = (stats.first()?, stats.last()?);
-    // A holder outlives the gate that started it, and answers to its fronts alone.
-    if line.first().copied().is_some_and(is_holder) {
+    // A holder outlives the gate that started it, and answers to its fronts alone. One that is about to start is none yet.
+    if line.first().copied().is_some_and(|pid| pid != std::process::id() && is_holder(pid)) {
         return None;
     }
     let leader = first.leader?;
     let is_known = match first.has_terminal {
         true => line.contains(&leader),
-        false => last.parent == 0 || stats.iter().any(|stat| stat.user.is_some_and(|user| user != us)),
+        // Only the system's own user may become another. Nobody lets that one in.
+        false => last.parent == 0 || us != ROOT && stats.iter().any(|stat| stat.user == Some(ROOT)),
     };
     (!is_known).then_some(AncestryGap::Orphaned)
 }
@@ -341,6 +366,12 @@ mod tests {
         // Its shell has gone, and led its session, with a terminal and without.
         assert_eq!(gap(&[900], &[stat(1, 800, false, 1000)]), Some(AncestryGap::Orphaned));
         assert_eq!(gap(&[900], &[stat(1, 800, true, 1000)]), Some(AncestryGap::Orphaned));
+        // Another one than root lets nobody in, and nobody lets root in.
+        let other = [stat(700, 900, false, 1000), stat(1, 700, false, 65534)];
+        assert_eq!(gap(&[900, 700], &other), Some(AncestryGap::Orphaned));
+        let roots = [stat(700, 900, false, 0), stat(1, 700, false, 65534)];
+        assert_eq!(orphaned(&[900, 700], &roots, ROOT), Some(AncestryGap::Orphaned));
+        assert_eq!(real_user("Name:\tx\nUid:\t1000\t0\t0\t0\n"), Some(1000), "what runs with another's rights");
         // It made itself the leader of a session of its own, and somebody took it over.
         assert_eq!(gap(&[900], &[stat(1, 900, false, 1000)]), Some(AncestryGap::Orphaned));
         let adopted = [stat(700, 900, false, 1000), stat(1, 700, false, 1000)];

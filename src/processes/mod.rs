@@ -1,7 +1,9 @@
 //! What the system tells about processes: who holds a port, and whose child someone is.
 
 mod ancestry;
+mod editors;
 mod own_program;
+mod peer;
 mod started_with;
 
 use std::fs;
@@ -9,7 +11,9 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 pub(crate) use ancestry::{AgentAbove, Ancestry, AncestryGap};
+pub(crate) use editors::{EditorProcess, identity, serving_editors};
 pub(crate) use own_program::{has_our_bytes, own_file};
+pub(crate) use peer::PeerProcess;
 pub(crate) use started_with::{StartedWith, started_with};
 
 /// The process itself and those it descends from, nearest first. As far as this system tells.
@@ -97,11 +101,6 @@ fn runs_our_command(pid: u32, command: &str) -> bool {
     }
 }
 
-/// Whether an agent is driven by us.
-pub(crate) fn is_driven(agent: u32) -> bool {
-    known_as(agent) != agent
-}
-
 /// The process that the session of an agent is known by: the guard of one that is driven by us, else the agent itself.
 pub(crate) fn known_as(agent: u32) -> u32 {
     // A program of any other name for itself would switch the hooks off.
@@ -148,10 +147,18 @@ fn is_reaper(pid: u32) -> bool {
     pid == 1 || matches!(name_of(pid).as_str(), "systemd" | "init" | "launchd")
 }
 
-/// Whether there is such a process, of whichever user.
+/// Whether there is such a process, of whichever user, and it has not ended. One that has ended keeps its number until its
+/// parent asks how: where that is the first process of a container, for seconds or for ever.
 pub(crate) fn is_alive(pid: u32) -> bool {
-    let Some(pid) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };
-    !matches!(rustix::process::test_kill_process(pid), Err(rustix::io::Errno::SRCH))
+    let Some(number) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };
+    !matches!(rustix::process::test_kill_process(number), Err(rustix::io::Errno::SRCH)) && !has_ended(pid)
+}
+
+/// Whether a process has ended and only its number is left. Systems without `/proc` have a first process that asks at once.
+fn has_ended(pid: u32) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name stands in brackets and may hold anything.
+    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
 }
 
 /// Whether a process is Claude Code, by what it was started as.
@@ -239,5 +246,18 @@ mod tests {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let holder = super::holder_of_port(listener.local_addr().unwrap()).unwrap();
         assert!(holder.contains(&format!("(pid {})", std::process::id())), "{holder}");
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_process_that_has_ended_is_not_alive_although_nobody_has_asked_how() {
+        use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+        let mut child = std::process::Command::new("cat").stdin(std::process::Stdio::piped()).spawn().unwrap();
+        assert!(super::is_alive(child.id()));
+        drop(child.stdin.take());
+        waitid(WaitId::Pid(Pid::from_child(&child)), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        assert!(!super::is_alive(child.id()), "it is a zombie");
+        child.wait().unwrap();
+        assert!(!super::is_alive(child.id()));
     }
 }

@@ -6,7 +6,8 @@ use std::path::Path;
 use portcullis_core::policy::{Decision, Origin, Rule, RuleSource};
 use serde_json::Value;
 
-use super::disk::project_root;
+use super::disk::{bytes_of, project_root};
+use super::file::MOST_RULES;
 use crate::config::managed_settings;
 
 /// More than any settings have, in bytes.
@@ -39,15 +40,22 @@ impl ClientRules {
     }
 
     fn read(&mut self, file: &Path, origin: Origin, base: &Path) {
-        let text = match text_of(file) {
-            Ok(text) => text,
-            Err(error) => return self.is_incomplete |= error.kind() != std::io::ErrorKind::NotFound,
-        };
-        let Ok(said) = serde_json::from_str::<Value>(&text) else { return self.is_incomplete = true };
-        for (list, decision) in [("allow", Decision::Allow), ("ask", Decision::Ask), ("deny", Decision::Deny)] {
-            let written = said["permissions"][list].as_array().into_iter().flatten();
-            for written in written {
-                let place = Some((file.display().to_string(), line_of(&text, written)));
+        if std::fs::symlink_metadata(file).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+            return;
+        }
+        // A project may bring anything under such a name.
+        let text = bytes_of(file, LONGEST).and_then(|bytes| String::from_utf8(bytes).ok());
+        let said = text.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
+        let (Some(text), Some(said)) = (text, said) else { return self.is_incomplete = true };
+        let mut left = MOST_RULES;
+        // Those that deny come first: they are the last to be left out.
+        for (list, decision) in [("deny", Decision::Deny), ("ask", Decision::Ask), ("allow", Decision::Allow)] {
+            let mut lines = RuleLines::of(&text);
+            let written = said["permissions"][list].as_array().map_or(&[][..], Vec::as_slice);
+            self.is_incomplete |= written.len() > left && decision != Decision::Allow;
+            for written in written.iter().take(left) {
+                left -= 1;
+                let place = Some((file.display().to_string(), lines.line_of(written)));
                 let source = RuleSource { origin, place, base: base.display().to_string() };
                 match written.as_str().map(|written| Rule::new(decision, written, source)) {
                     Some(Ok(rule)) => self.rules.push(rule),
@@ -59,24 +67,40 @@ impl ClientRules {
     }
 }
 
-/// A project may bring anything under such a name.
-fn text_of(file: &Path) -> std::io::Result<String> {
-    let about = std::fs::metadata(file)?;
-    if !about.is_file() || about.len() > LONGEST {
-        return Err(std::io::Error::other("no file of settings"));
-    }
-    std::fs::read_to_string(file)
+/// The lines that rules stand in. They are looked for in their order, so that a long file is read through once.
+struct RuleLines<'a> {
+    text: &'a str,
+    /// Where the last one was found, in bytes, and in which line.
+    at: usize,
+    line: usize,
+    missed: usize,
 }
 
-/// The first line that holds the text, counted from 1.
-fn line_of(text: &str, written: &Value) -> usize {
-    let written = written.to_string();
-    text.lines().position(|line| line.contains(&written)).map_or(1, |line| line + 1)
+/// Rules of a file that stand there in other letters than they are read in, such as `\u0042`, and are still looked for.
+const MOST_MISSED: usize = 20;
+
+impl<'a> RuleLines<'a> {
+    fn of(text: &'a str) -> Self {
+        Self { text, at: 0, line: 1, missed: 0 }
+    }
+
+    /// Counted from 1, which also stands for one that is not found.
+    fn line_of(&mut self, written: &Value) -> usize {
+        let rest = self.text.get(self.at..).filter(|_| self.missed < MOST_MISSED).unwrap_or_default();
+        let Some(found) = rest.find(&written.to_string()) else {
+            self.missed += 1;
+            return 1;
+        };
+        self.line += rest[..found].matches('\n').count();
+        self.at += found;
+        self.line
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn rules_of_the_settings_say_where_they_stand_and_what_cannot_be_read_is_said() {
@@ -102,6 +126,21 @@ mod tests {
             ]
         );
         assert!(!found().is_incomplete);
+        let many: Vec<String> = (0..=MOST_RULES).map(|number| format!("Bash(run {number})")).collect();
+        let of_project = |settings: Value| {
+            std::fs::write(project.join(".claude/settings.json"), settings.to_string()).unwrap();
+            (found().rules.len() - 1, found().is_incomplete)
+        };
+        assert_eq!(
+            of_project(json!({"permissions": {"allow": many}})),
+            (MOST_RULES, false),
+            "fewer pass, which is no harm"
+        );
+        assert_eq!(of_project(json!({"permissions": {"deny": many}})), (MOST_RULES, true));
+        let both = json!({"permissions": {"allow": many, "deny": ["Bash(rm *)"]}});
+        assert_eq!(of_project(both), (MOST_RULES, false), "what denies comes first");
+        let long = " ".repeat(usize::try_from(LONGEST).unwrap());
+        assert_eq!(of_project(json!({"x": long})), (0, true));
         std::fs::write(project.join(".claude/settings.local.json"), "{").unwrap();
         assert!(found().is_incomplete);
     }

@@ -53,6 +53,12 @@ impl Trusted {
         self.files.len() < before
     }
 
+    /// The parts of a file that are on the list, by name.
+    pub(crate) fn parts(&self, file: &Path) -> Vec<&str> {
+        let (start, _) = part_entry(file, "", "");
+        self.files.iter().filter_map(|(path, _)| path.strip_prefix(&start)).collect()
+    }
+
     fn put(&mut self, new: (String, String)) {
         self.files.retain(|(path, _)| *path != new.0);
         self.files.push(new);

@@ -2,6 +2,7 @@
 
 pub(crate) mod gatekeeper;
 pub(crate) mod inbox;
+mod leaving;
 pub(crate) mod link;
 pub(crate) mod ring;
 pub(crate) mod tools;

@@ -25,7 +25,7 @@ pub(crate) struct FromServer {
 #[derive(Debug)]
 pub(crate) enum ServerSaid {
     Changed(ListKind),
-    Notification { method: &'static str, params: Value },
+    Notification { method: String, params: Value },
     Request { method: &'static str, params: Value, answer: oneshot::Sender<Result<Value, RefusedRequest>> },
 }
 

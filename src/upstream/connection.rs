@@ -1,5 +1,6 @@
 //! One live connection to one server.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -20,6 +21,7 @@ use super::failure::CallFailure;
 use super::handler::ClientSide;
 use super::lists::ListKind;
 use super::timeouts::CallTimes;
+use super::transport::mend;
 use super::transport::process::StderrRing;
 use crate::fixed;
 
@@ -66,6 +68,8 @@ pub(super) struct ServerConnection {
     side: ClientSide,
     stderr: Option<StderrRing>,
     pub(super) about: ServerAbout,
+    /// It left the question which revision it speaks unanswered.
+    pub(super) was_silent: bool,
 }
 
 impl ServerConnection {
@@ -83,7 +87,7 @@ impl ServerConnection {
         if peer.peer_info().is_some_and(|info| !info.protocol_version.has_initialize()) {
             tokio::spawn(side.clone().hear_of_changes(peer.clone()));
         }
-        Self { serial: SERIAL.fetch_add(1, Ordering::Relaxed), peer, service, side, stderr, about }
+        Self { serial: SERIAL.fetch_add(1, Ordering::Relaxed), peer, service, side, stderr, about, was_silent: false }
     }
 
     pub(super) fn revision(&self) -> Revision {
@@ -151,19 +155,19 @@ impl ServerConnection {
         Ok(match kind {
             ListKind::Tools => {
                 let list = self.peer.list_tools(Some(page)).await?;
-                (as_values(&list.tools), list.next_cursor)
+                (items(&list, "tools"), list.next_cursor)
             }
             ListKind::Resources => {
                 let list = self.peer.list_resources(Some(page)).await?;
-                (as_values(&list.resources), list.next_cursor)
+                (items(&list, "resources"), list.next_cursor)
             }
             ListKind::Templates => {
                 let list = self.peer.list_resource_templates(Some(page)).await?;
-                (as_values(&list.resource_templates), list.next_cursor)
+                (items(&list, "resourceTemplates"), list.next_cursor)
             }
             ListKind::Prompts => {
                 let list = self.peer.list_prompts(Some(page)).await?;
-                (as_values(&list.prompts), list.next_cursor)
+                (items(&list, "prompts"), list.next_cursor)
             }
         })
     }
@@ -212,7 +216,10 @@ impl ServerConnection {
             ServerResult::InputRequiredResult(_) if !passed.takes_input_required => {
                 Err(CallFailure::Nonsense("it wants an answer of a person, which nobody offered".to_owned()))
             }
-            result => serde_json::to_value(result).map_err(|error| CallFailure::Nonsense(error.to_string())),
+            result => {
+                let read = serde_json::to_value(result).map_err(|error| CallFailure::Nonsense(error.to_string()))?;
+                Ok(mend::as_it_came(read))
+            }
         }
     }
 
@@ -246,6 +253,17 @@ fn about(peer: &Peer<RoleClient>, took: Duration) -> ServerAbout {
     }
 }
 
-fn as_values<T: Serialize>(items: &[T]) -> Vec<Value> {
-    items.iter().filter_map(|item| serde_json::to_value(item).ok()).collect()
+/// The items of a list, as the server described them. rmcp leaves out tools that a client must not use: so do we.
+fn items(list: &impl Serialize, key: &str) -> Vec<Value> {
+    let name = |item: &Value| item.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let read = serde_json::to_value(list).unwrap_or_default();
+    let usable: HashSet<String> = read.get(key).and_then(Value::as_array).into_iter().flatten().map(name).collect();
+    let mut came = mend::as_it_came(read);
+    match came.get_mut(key).map(Value::take) {
+        Some(Value::Array(mut items)) => {
+            items.retain(|item| usable.contains(&name(item)));
+            items
+        }
+        _ => vec![],
+    }
 }

@@ -9,6 +9,9 @@ use serde_json::Value;
 
 use super::transport::http::HttpFailure;
 
+/// The error of a server whose call needs a person to open an address first. Nothing was done yet.
+pub(crate) const ADDRESS_FIRST: i32 = -32042;
+
 /// Why there is no connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ConnectFailure {

@@ -28,7 +28,8 @@ use crate::locks::locked;
 const MOST_REOPENED: usize = 5;
 const REOPENED_IN: Duration = Duration::from_secs(3600);
 
-const ADDRESS_DONE: &str = "notifications/elicitation/complete";
+/// Only a session that was told to hear a channel does.
+const OF_CHANNELS: &str = "notifications/claude/";
 
 /// Our side of one connection. Where no client is behind us it offers nothing but to listen: a server that wants a model
 /// or an answer of a person is told that there is none.
@@ -109,9 +110,9 @@ impl ClientSide {
             ServerNotification::ResourceUpdatedNotification(updated) => {
                 self.notify("notifications/resources/updated", &updated.params);
             }
-            // A form at an address was filled in.
-            ServerNotification::CustomNotification(custom) if custom.method == ADDRESS_DONE => {
-                self.notify(ADDRESS_DONE, &custom.params);
+            // What the protocol knows nothing of is between the server and the client; events of channels are not.
+            ServerNotification::CustomNotification(custom) if !custom.method.starts_with(OF_CHANNELS) => {
+                self.notify(&custom.method, &custom.params);
             }
             _ => {}
         }
@@ -132,9 +133,9 @@ impl ClientSide {
         }
     }
 
-    fn notify(&self, method: &'static str, params: impl Serialize) {
+    fn notify(&self, method: &str, params: impl Serialize) {
         let params = serde_json::to_value(params).unwrap_or_default();
-        self.tell(ServerSaid::Notification { method, params });
+        self.tell(ServerSaid::Notification { method: method.to_owned(), params });
     }
 
     /// Has the client answer, if it said that it can.

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -195,9 +196,13 @@ impl ServerConnection {
             },
         };
         let begun = Instant::now();
-        let tapped = Tapped::new(Probed::new(transport, known.is_none()), side.clone());
+        let was_silent = Arc::<AtomicBool>::default();
+        let tapped = Tapped::new(Probed::new(transport, known.is_none(), Arc::clone(&was_silent)), side.clone());
         let service = side.clone().serve_with_lifecycle(tapped, lifecycle).await?;
-        Ok(Self::new(service, side.clone(), stderr, begun.elapsed()))
+        let was_silent = was_silent.load(Ordering::Acquire);
+        let mut connection = Self::new(service, side.clone(), stderr, begun.elapsed());
+        connection.was_silent = was_silent;
+        Ok(connection)
     }
 }
 

@@ -1,6 +1,8 @@
 //! The question which revision a server speaks, with a limit of our own: old servers may leave it unanswered for ever.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::RoleClient;
@@ -29,11 +31,13 @@ pub(super) struct Probed<T> {
     open: Option<(RequestId, Instant)>,
     /// The question that was given up: what comes for it later is not passed on.
     given_up: Option<RequestId>,
+    /// Set when nobody answered in time.
+    was_silent: Arc<AtomicBool>,
 }
 
 impl<T> Probed<T> {
-    pub(super) fn new(inner: T, is_probing: bool) -> Self {
-        Self { inner, is_probing, open: None, given_up: None }
+    pub(super) fn new(inner: T, is_probing: bool, was_silent: Arc<AtomicBool>) -> Self {
+        Self { inner, is_probing, open: None, given_up: None, was_silent }
     }
 }
 
@@ -81,6 +85,7 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Probed<T> {
                         let id = id.clone();
                         self.open = None;
                         self.given_up = Some(id.clone());
+                        self.was_silent.store(true, Ordering::Release);
                         return Some(unknown_method(id));
                     }
                 },

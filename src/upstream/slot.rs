@@ -1,29 +1,21 @@
 //! One configured server, and the connection to it if there is one.
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 
-use super::auth::Bearer;
-use super::config::{Endpoint, Revision, Upstream};
+use super::auth::{Bearer, TokenStamp};
+use super::config::{Endpoint, Upstream};
 use super::connection::{ServerAbout, ServerConnection};
 use super::failure::{CallFailure, ConnectFailure};
 use super::ide;
-use super::opening::Means;
-use crate::fixed;
+use super::making::{Connecting, Live};
 use crate::locks::locked;
 
-/// A server that ended is started again by the next call, so often in this time.
-const RESTARTS: usize = 5;
-const RESTART_TIME: Duration = Duration::from_secs(600);
 /// So many failures of the connection in a row, and a new one is made.
 const MOST_ERRORS: u32 = 3;
-/// A remote server that cannot be reached is tried again after this, then after twice that.
-const BACKOFF: Duration = Duration::from_secs(1);
-
 #[derive(Clone, Debug)]
 pub(crate) enum UpstreamState {
     /// Nobody needed it yet, or it is being connected.
@@ -38,44 +30,72 @@ pub(crate) enum UpstreamState {
 pub(super) struct Slot {
     pub(super) upstream: Upstream,
     /// The token of whoever signed in to it, where someone can.
-    bearer: Option<Arc<Bearer>>,
+    pub(super) bearer: Option<Arc<Bearer>>,
     /// Held while a connection is made: all who need it wait for the same one.
-    live: tokio::sync::Mutex<Live>,
+    pub(super) live: tokio::sync::Mutex<Live>,
     /// Changed by whoever connects, calls or closes; read by lists of states.
     state: Mutex<UpstreamState>,
     /// Failures of the connection in a row. Changed by every call.
     errors: AtomicU32,
     /// Whether it has had its turn to be connected. Set when it has, for good.
-    has_begun: watch::Sender<bool>,
+    pub(super) has_begun: watch::Sender<bool>,
+    /// Why the last try to connect failed. Changed by whoever connects.
+    pub(super) down: Mutex<Option<Down>>,
+    /// Somebody tries it in the background. Changed by that one alone.
+    is_recovering: AtomicBool,
+    /// Cancelled when the configuration is gone: a server elsewhere is not waited for.
+    retired: CancellationToken,
 }
 
-#[derive(Default)]
-struct Live {
-    connection: Option<Arc<ServerConnection>>,
-    /// When the server was started, for the last ten minutes.
-    started: VecDeque<Instant>,
-    /// What was found out at the first connection.
-    revision: Option<Revision>,
-    /// The configuration is gone: nothing is connected any more.
-    is_retired: bool,
+/// A server that could not be connected to.
+#[derive(Clone, Debug)]
+pub(super) struct Down {
+    pub(super) failure: ConnectFailure,
+    /// The tokens that it was tried with.
+    pub(super) tokens: Option<TokenStamp>,
 }
 
-/// How connections of one process are made.
-pub(super) struct Connecting<'a> {
-    pub(super) means: Means<'a>,
-    /// How many may be made at once.
-    pub(super) turns: &'a Semaphore,
-    /// How often a remote server is tried, if another try may go better.
-    pub(super) tries: u32,
-    /// Whether a server that wanted someone to sign in a short while ago is not even asked.
-    pub(super) heeds_refusals: bool,
+/// Held by the one who tries a server in the background.
+pub(super) struct Recovering<'a>(&'a Slot);
+
+impl Drop for Recovering<'_> {
+    fn drop(&mut self) {
+        self.0.is_recovering.store(false, Ordering::Release);
+    }
 }
+
+const CHANGED: &str = "its configuration has changed";
 
 impl Slot {
     pub(super) fn new(upstream: Upstream, bearer: Option<Arc<Bearer>>) -> Self {
         let state = Mutex::new(UpstreamState::Pending);
         let (live, has_begun) = (tokio::sync::Mutex::default(), watch::Sender::new(false));
-        Self { upstream, bearer, live, state, errors: AtomicU32::new(0), has_begun }
+        Self {
+            upstream,
+            bearer,
+            live,
+            state,
+            errors: AtomicU32::new(0),
+            has_begun,
+            down: Mutex::default(),
+            is_recovering: AtomicBool::new(false),
+            retired: CancellationToken::new(),
+        }
+    }
+
+    /// Why there is no connection, where the last try has shown it.
+    pub(super) fn down(&self) -> Option<Down> {
+        locked(&self.down).clone()
+    }
+
+    /// For the one who tries it in the background; none where another does.
+    pub(super) fn recovering(&self) -> Option<Recovering<'_>> {
+        (!self.is_recovering.swap(true, Ordering::AcqRel)).then_some(Recovering(self))
+    }
+
+    /// The tokens of whoever signed in, as they are now.
+    pub(super) fn tokens(&self) -> Option<TokenStamp> {
+        self.bearer.as_ref().and_then(|bearer| bearer.stamp())
     }
 
     pub(super) fn state(&self) -> UpstreamState {
@@ -90,7 +110,7 @@ impl Slot {
         }
     }
 
-    fn set(&self, state: UpstreamState) {
+    pub(super) fn set(&self, state: UpstreamState) {
         *locked(&self.state) = state;
     }
 
@@ -109,10 +129,17 @@ impl Slot {
             live.connection = None;
         }
         if live.is_retired {
-            return Err(ConnectFailure::new("its configuration has changed"));
+            return Err(ConnectFailure::new(CHANGED));
         }
+        let (tokens, is_local) = (self.tokens(), self.upstream.entry.endpoint.is_local());
         // It holds all of rmcp's handshake.
-        let made = Box::pin(self.make(&mut live, connecting)).await;
+        let making = Box::pin(self.make(&mut live, connecting));
+        let made = tokio::select! {
+            made = making => made,
+            // A program of ours is ended in order, when it is there.
+            () = self.retired.cancelled(), if !is_local => return Err(ConnectFailure::new(CHANGED)),
+        };
+        let made = made.map_err(|failure| self.explained(failure));
         match (&self.bearer, &made) {
             (Some(bearer), Ok(_)) => bearer.lets_in(),
             (Some(bearer), Err(ConnectFailure::NeedsAuth)) => bearer.keeps_out(),
@@ -123,9 +150,13 @@ impl Slot {
             Err(ConnectFailure::NeedsAuth) => UpstreamState::NeedsAuth,
             Err(failure) => UpstreamState::Failed(failure.why()),
         });
+        *locked(&self.down) = made.as_ref().err().map(|failure| Down { failure: failure.clone(), tokens });
         let connection = Arc::new(made?);
         self.errors.store(0, Ordering::Relaxed);
         live.revision = Some(connection.revision());
+        if let Some(silent) = connecting.silent.filter(|_| connection.was_silent) {
+            silent.keep(&self.upstream.hash);
+        }
         live.connection = Some(Arc::clone(&connection));
         Ok(connection)
     }
@@ -139,54 +170,6 @@ impl Slot {
     /// The connection, if there is one.
     pub(super) async fn current(&self) -> Option<Arc<ServerConnection>> {
         self.live.lock().await.connection.clone().filter(|connection| !connection.is_closed())
-    }
-
-    async fn make(&self, live: &mut Live, connecting: &Connecting<'_>) -> Result<ServerConnection, ConnectFailure> {
-        let Ok(_turn) = connecting.turns.acquire().await else {
-            return Err(ConnectFailure::new("connections are no longer made"));
-        };
-        self.has_begun.send_replace(true);
-        if connecting.heeds_refusals && self.bearer.as_ref().is_some_and(|bearer| bearer.is_kept_out()) {
-            return Err(ConnectFailure::NeedsAuth);
-        }
-        self.set(UpstreamState::Pending);
-        let is_local = self.upstream.entry.endpoint.is_local();
-        if is_local {
-            self.count_start(live)?;
-        }
-        let tries = if is_local { 1 } else { connecting.tries.max(1) };
-        let mut wait = fixed::wait("MCP_BACKOFF", BACKOFF);
-        for _ in 1..tries {
-            match self.open(live, connecting).await {
-                Err(ConnectFailure::Failed { is_passing: true, .. }) => tokio::time::sleep(wait).await,
-                other => return other,
-            }
-            wait *= 2;
-        }
-        self.open(live, connecting).await
-    }
-
-    async fn open(&self, live: &Live, connecting: &Connecting<'_>) -> Result<ServerConnection, ConnectFailure> {
-        let known = live.revision.or(self.upstream.entry.revision);
-        ServerConnection::open(&self.upstream, self.bearer.as_ref(), &connecting.means, known).await
-    }
-
-    /// Refuses to start a server over and over.
-    fn count_start(&self, live: &mut Live) -> Result<(), ConnectFailure> {
-        let now = Instant::now();
-        live.started.retain(|start| now.duration_since(*start) < RESTART_TIME);
-        if live.started.len() > RESTARTS {
-            let last = match self.state() {
-                UpstreamState::Failed(why) => format!("; the last time: {why}"),
-                _ => String::new(),
-            };
-            return Err(ConnectFailure::new(format!(
-                "it was started {} times in ten minutes and is not started again now{last}",
-                live.started.len()
-            )));
-        }
-        live.started.push_back(now);
-        Ok(())
     }
 
     /// What a call made of the connection. A connection that fails three times in a row is given up.
@@ -216,11 +199,16 @@ impl Slot {
 
     /// Closes for good: waits for a connection that is being made, and ends it.
     pub(super) async fn retire(&self) {
+        self.retired.cancel();
         let mut live = self.live.lock().await;
         live.is_retired = true;
         if let Some(connection) = live.connection.take() {
             connection.close().await;
         }
+    }
+
+    pub(super) fn is_retired(&self) -> bool {
+        self.retired.is_cancelled()
     }
 
     /// Whether its headers come from a program that is run at each connection.

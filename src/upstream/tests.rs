@@ -1,6 +1,7 @@
 //! Connections that break, in one process that goes on: what is made anew, how often, and what is told of it.
 
 mod programs;
+mod turns;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::{Semaphore, mpsc};
@@ -13,34 +12,31 @@ use super::channel::FromChannel;
 use super::client::{ClientBehind, PassedRequest};
 use super::config::{Revision, Upstream};
 use super::failure::{CallFailure, ConnectFailure};
-use super::lists::{KeptLists, ListKind, ReadAt};
+use super::lists::{KeptLists, ListKind};
+use super::making::Connecting;
 use super::opening::Means;
-use super::slot::{Connecting, Slot, UpstreamState};
+use super::silence::SilentServers;
+use super::slot::{Slot, UpstreamState};
 use super::timeouts::Timeouts;
 use crate::locks::locked;
-
-/// A list that was read before is not waited for longer than this when it is read again.
-const REFRESH: Duration = Duration::from_secs(3);
-
-/// A list of a remote server is asked for so often, where the connection is to blame: reading it twice changes nothing.
-const LIST_TRIES: u32 = 3;
 
 /// As JSON-RPC has it.
 const METHOD_NOT_FOUND: i32 = -32601;
 
 pub(crate) struct Upstreams {
     folder: PathBuf,
-    timeouts: Timeouts,
+    pub(super) timeouts: Timeouts,
     tries: u32,
     /// Starting programs is heavy; reaching others is not.
     local_turns: Semaphore,
     remote_turns: Semaphore,
     /// By name. Changed by `reconcile` alone; locked for a moment.
     slots: Mutex<BTreeMap<String, Arc<Slot>>>,
-    lists: KeptLists,
+    pub(super) lists: KeptLists,
     /// Where the tokens of those are who signed in; without it nobody can.
     auth: Option<AuthFolder>,
     heeds_refusals: bool,
+    silent: Option<SilentServers>,
     /// The client that all connections are made for, if there is one.
     behind: OnceLock<Arc<ClientBehind>>,
     guard: Option<PathBuf>,
@@ -62,6 +58,7 @@ impl Upstreams {
             lists: KeptLists::default(),
             auth: None,
             heeds_refusals: false,
+            silent: None,
             behind: OnceLock::new(),
             guard: None,
             hears: None,
@@ -71,6 +68,11 @@ impl Upstreams {
     /// Sends the tokens in this folder to the servers that they are for.
     pub(crate) fn with_tokens(self, auth: AuthFolder) -> Self {
         Self { auth: Some(auth), ..self }
+    }
+
+    /// Remembers servers that leave the first question unanswered, for other processes as well.
+    pub(crate) fn remembering(self, silent: SilentServers) -> Self {
+        Self { silent: Some(silent), ..self }
     }
 
     /// Does not ask a server that wanted someone to sign in less than a quarter of an hour ago. For whoever was not told
@@ -134,6 +136,16 @@ impl Upstreams {
         self.slot(name).map(|slot| slot.state())
     }
 
+    /// Why a server could not be connected to, the last time that this was tried.
+    pub(crate) fn down(&self, name: &str) -> Option<ConnectFailure> {
+        self.slot(name)?.down().map(|down| down.failure)
+    }
+
+    /// What a server offered when it could last be asked.
+    pub(crate) fn last_list(&self, name: &str, kind: ListKind) -> Option<Arc<Vec<Value>>> {
+        self.lists.last(name, kind)
+    }
+
     /// Waits until a server that somebody needs has had its turn to be connected.
     pub(crate) async fn begun(&self, name: &str) {
         if let Some(slot) = self.slot(name) {
@@ -151,56 +163,6 @@ impl Upstreams {
         let slot = self.slot(name)?;
         drop(slot.connection(&self.connecting(&slot)).await);
         Some(slot.state())
-    }
-
-    /// What a server offers. A list that cannot be read again stays as it was.
-    pub(crate) async fn list(&self, name: &str, kind: ListKind) -> Result<Arc<Vec<Value>>, CallFailure> {
-        let slot = self.slot(name).ok_or_else(unknown)?;
-        let last = self.lists.last(name, kind);
-        let mut is_second = false;
-        let (connection, read_at, read) = loop {
-            let connection = match slot.connection(&self.connecting(&slot)).await {
-                Ok(connection) => connection,
-                Err(failure) => return last.ok_or(CallFailure::NoConnection(failure)),
-            };
-            let offers = match kind {
-                ListKind::Tools => connection.about.tools,
-                ListKind::Resources | ListKind::Templates => connection.about.resources,
-                ListKind::Prompts => connection.about.prompts,
-            };
-            if !offers {
-                return Ok(Arc::default());
-            }
-            let read_at = ReadAt { connection: connection.serial, changes: connection.changes(kind) };
-            if let Some(current) = self.lists.current(name, kind, read_at) {
-                return Ok(current);
-            }
-            let limit = if last.is_some() { REFRESH } else { self.timeouts.connect };
-            let late = || CallFailure::Nonsense(format!("no list within {} s", limit.as_secs()));
-            let tries = if slot.upstream.entry.endpoint.is_local() { 1 } else { LIST_TRIES };
-            let reading = connection.list_trying(kind, tries);
-            let read = tokio::time::timeout(limit, reading).await.unwrap_or_else(|_| Err(late()));
-            // A new session, one more try, as for a call.
-            if matches!(read, Err(CallFailure::SessionExpired)) && !is_second {
-                is_second = true;
-                slot.give_up(&connection).await;
-                continue;
-            }
-            break (connection, read_at, read);
-        };
-        match &read {
-            Err(CallFailure::NeedsAuth) => slot.needs_auth(),
-            _ => slot.note(&connection, read.as_ref().err()).await,
-        }
-        match read {
-            Ok(mut items) => {
-                items.retain(|item| slot.is_for_us(item.get("name").and_then(Value::as_str).unwrap_or_default()));
-                let items = Arc::new(items);
-                self.lists.keep(name, kind, read_at, Arc::clone(&items));
-                Ok(items)
-            }
-            Err(failure) => last.ok_or(failure),
-        }
     }
 
     /// Sends a request on to a server. What was sent is not sent again, whatever became of it; what the server surely did
@@ -252,13 +214,25 @@ impl Upstreams {
     pub(crate) async fn close(&self) {
         let slots = std::mem::take(&mut *locked(&self.slots));
         futures_util::future::join_all(slots.values().map(|slot| slot.retire())).await;
+        if let Some(auth) = &self.auth {
+            auth.settled().await;
+        }
     }
 
-    fn slot(&self, name: &str) -> Option<Arc<Slot>> {
+    /// Whether this is what is configured under its name.
+    pub(super) fn has(&self, slot: &Arc<Slot>) -> bool {
+        self.slot(&slot.upstream.name).is_some_and(|current| Arc::ptr_eq(&current, slot))
+    }
+
+    pub(super) async fn try_once(&self, slot: &Slot) {
+        drop(slot.connection(&self.connecting(slot)).await);
+    }
+
+    pub(super) fn slot(&self, name: &str) -> Option<Arc<Slot>> {
         locked(&self.slots).get(name).cloned()
     }
 
-    fn connecting(&self, slot: &Slot) -> Connecting<'_> {
+    pub(super) fn connecting(&self, slot: &Slot) -> Connecting<'_> {
         let is_local = slot.upstream.entry.endpoint.is_local();
         Connecting {
             means: Means {
@@ -271,10 +245,11 @@ impl Upstreams {
             turns: if is_local { &self.local_turns } else { &self.remote_turns },
             tries: self.tries,
             heeds_refusals: self.heeds_refusals,
+            silent: self.silent.as_ref(),
         }
     }
 }
 
-fn unknown() -> CallFailure {
+pub(super) fn unknown() -> CallFailure {
     CallFailure::NoConnection(ConnectFailure::new("no server of this name is configured and approved"))
 }

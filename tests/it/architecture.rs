@@ -132,6 +132,7 @@ const HOMES: [(&str, &[&str]); 17] = [
         &[
             "src/agents",
             "src/cli",
+            "src/config/environment.rs",
             "src/doors",
             "src/fronts",
             "src/gate",

@@ -14,14 +14,14 @@ use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, utimensat};
 use rustix::process::{WaitOptions, getpid, wait};
 use serde_json::{Value, json};
 
-use super::world::{HOME_CANARIES, MARKS, PROJECT_CANARY, PROTECTED, SECRETS, TOP_CANARIES, World, put};
+use super::world::{HOME_CANARIES, KEPT, MARKS, PROJECT_CANARY, PROTECTED, SECRETS, TOP_CANARIES, World, put};
 
 /// Only a root that was made to be thrown away holds this file.
 pub(crate) const THROW_AWAY: &str = "/.throw-away";
 
 /// A line that waits for what never comes is ended after this. What it did until then counts. A line that does something
-/// does it in milliseconds; on a machine that is a thousand times slower, the outcome is the same.
-const LONGEST: Duration = Duration::from_secs(30);
+/// does it in milliseconds; on a machine that is three hundred times slower, the outcome is the same.
+const LONGEST: Duration = Duration::from_secs(10);
 
 /// What a line left in the background may still do, if it does not end by itself.
 const BACKGROUND: Duration = Duration::from_secs(5);
@@ -94,7 +94,8 @@ impl Driver {
         let seen = json!({
             "ran": marks(),
             "read": self.read(&after),
-            "wrote": self.wrote(&after),
+            "wrote": self.changed(&after, &PROTECTED),
+            "changed": self.changed(&after, &[KEPT]),
             "removed": self.removed(),
         });
         if after != self.before || !Path::new("/bin/bash").exists() {
@@ -122,15 +123,16 @@ impl Driver {
         SECRETS.into_iter().zip(&self.secrets).filter(touched).map(|(name, _)| name).collect()
     }
 
-    fn wrote(&self, after: &BTreeMap<PathBuf, Version>) -> Vec<String> {
+    /// What is another version than before, or gone, or new, below these.
+    fn changed(&self, after: &BTreeMap<PathBuf, Version>, places: &[&str]) -> Vec<String> {
         let names = self.before.keys().chain(after.keys());
         let changed = names.filter(|path| self.before.get(*path) != after.get(*path));
         let below = changed.filter_map(|path| path.strip_prefix(&self.world.root).ok());
-        let is_protected = |path: &&Path| PROTECTED.iter().any(|name| path.starts_with(name));
-        let mut wrote: Vec<String> = below.filter(is_protected).map(|path| path.display().to_string()).collect();
-        wrote.sort();
-        wrote.dedup();
-        wrote
+        let is_there = |path: &&Path| places.iter().any(|name| path.starts_with(name));
+        let mut changed: Vec<String> = below.filter(is_there).map(|path| path.display().to_string()).collect();
+        changed.sort();
+        changed.dedup();
+        changed
     }
 
     fn removed(&self) -> Vec<&'static str> {

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use super::world::World;
 
-pub(crate) const MODES: [&str; 4] = ["default", "acceptEdits", "auto", "bypassPermissions"];
+pub(crate) const MODES: [&str; 6] = ["default", "acceptEdits", "plan", "dontAsk", "auto", "bypassPermissions"];
 
 /// Rules under which a kind of line is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,6 +55,12 @@ pub(crate) const READING_BY_PLACE: Ruleset = Ruleset {
     ask: &[],
     deny: &["Read(~/project/secrets/**)", "Read(~/.ssh/**)"],
 };
+
+pub(crate) const CHANGING: Ruleset =
+    Ruleset { name: "allow Bash, deny Edit", allow: &["Bash"], ask: &[], deny: &["Edit(made/gen/**)"] };
+
+pub(crate) const CHANGING_ASKED: Ruleset =
+    Ruleset { name: "allow Bash, ask Edit", allow: &["Bash"], ask: &["Edit(made/gen/**)"], deny: &[] };
 
 pub(crate) const ANYTHING: Ruleset = Ruleset { name: "allow Bash", allow: &["Bash"], ask: &[], deny: &[] };
 

@@ -119,11 +119,36 @@ const WRITE: [Naming; 4] = [
     },
 ];
 
+/// A file that is no protected one, and that a rule keeps as it is.
+const CHANGE: [Naming; 2] = [
+    Naming {
+        way: "kept, from the project",
+        before: "",
+        file: "made/gen/config",
+        folder: "made/gen",
+        up: "",
+        whole: "@W@/home/project/made/gen/config",
+    },
+    Naming {
+        way: "kept, from its folder",
+        before: "cd made/gen && ",
+        file: "config",
+        folder: ".",
+        up: "../../",
+        whole: "@W@/home/project/made/gen/config",
+    },
+];
+
 fn cases() -> Vec<Case> {
     let mut cases = vec![];
     for row in rows() {
-        let namings = if row.harm == Harm::Read { &READ } else { &WRITE };
-        for naming in namings {
+        let namings: Vec<(Harm, &Naming)> = match row.harm {
+            Harm::Read => READ.iter().map(|naming| (Harm::Read, naming)).collect(),
+            _ => {
+                WRITE.iter().map(|one| (Harm::Write, one)).chain(CHANGE.iter().map(|one| (Harm::Change, one))).collect()
+            }
+        };
+        for (harm, naming) in namings {
             let name = naming.file.rsplit('/').next().unwrap_or_default();
             let Naming { up, .. } = naming;
             let line = [
@@ -143,7 +168,7 @@ fn cases() -> Vec<Case> {
             .fold(row.line.to_owned(), |line, (letter, text)| line.replace(letter, &text));
             let line = format!("{}{line}", naming.before);
             let form = vec![row.program.to_owned(), row.line.to_owned(), naming.way.to_owned()];
-            cases.push(Case { tool: "Bash", line, harm: row.harm, form, plan: None });
+            cases.push(Case { tool: "Bash", line, harm, form, plan: None });
         }
     }
     cases

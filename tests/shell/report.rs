@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Instant;
 
 use super::grammar::{self, Case, Harm, Plan};
-use super::kept;
+use super::kept::{self, Gap};
 use super::rng::Rng;
 use super::trial::{Finding, Trial, listed};
 
@@ -42,11 +42,12 @@ pub(crate) fn check(lines: usize) {
     if let Some(file) = std::env::var_os("PORTCULLIS_SHELL_OUT") {
         std::fs::write(file, text + &grouped(&findings)).expect("writing the findings");
     }
-    let smallest = shrunk(&trial, findings);
+    let gaps = kept::gaps();
+    let smallest = shrunk(&trial, findings, &gaps);
     println!("{} forms when made smaller, {} s", smallest.len(), started.elapsed().as_secs());
     if is_updating {
-        let gaps = kept::gaps().into_iter().map(|gap| gap.case);
-        let still: Vec<Case> = trial.findings(gaps.collect()).into_iter().map(|finding| finding.case).collect();
+        let known = gaps.into_iter().map(|gap| gap.case);
+        let still: Vec<Case> = trial.findings(known.collect()).into_iter().map(|finding| finding.case).collect();
         let mut forms: BTreeMap<(Harm, String), Case> = BTreeMap::new();
         for case in still.into_iter().chain(smallest.into_iter().map(|finding| finding.case)) {
             forms.entry((case.harm, case.form())).or_insert(case);
@@ -54,7 +55,6 @@ pub(crate) fn check(lines: usize) {
         return kept::write_gaps(&forms.into_values().collect::<Vec<_>>());
     }
     tally.assert_effects();
-    let gaps = kept::gaps();
     let new: Vec<&Finding> = smallest.iter().filter(|finding| !gaps.iter().any(|gap| gap.is(&finding.case))).collect();
     assert!(
         new.is_empty(),
@@ -65,13 +65,16 @@ pub(crate) fn check(lines: usize) {
     );
 }
 
-/// The smallest line of each finding that still passes and still has its effect, once for each form.
-fn shrunk(trial: &Trial, findings: Vec<Finding>) -> Vec<Finding> {
+/// The smallest line of each finding that still passes and still has its effect, once for each form. What is a known gap
+/// when it is made smaller is left out, also where the gap itself does nothing this time: what `git add` reads depends on
+/// the second in which it is run.
+fn shrunk(trial: &Trial, findings: Vec<Finding>, gaps: &[Gap]) -> Vec<Finding> {
+    let smaller = |finding: &Finding| -> Vec<Case> { finding.case.plan.iter().flat_map(Plan::smaller).collect() };
     let mut of_form: BTreeMap<(Harm, String), Finding> = BTreeMap::new();
     for finding in findings {
         of_form.entry((finding.case.harm, finding.case.form())).or_insert(finding);
     }
-    let smaller = |finding: &Finding| finding.case.plan.iter().flat_map(Plan::smaller).collect();
+    of_form.retain(|_, finding| !smaller(finding).iter().any(|case| gaps.iter().any(|gap| gap.is(case))));
     let tries: Vec<Vec<Case>> = of_form.values().take(SHRUNK).map(smaller).collect();
     let mut lines: BTreeMap<(Harm, String), Case> = BTreeMap::new();
     for case in tries.iter().flatten() {

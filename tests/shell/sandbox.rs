@@ -42,8 +42,12 @@ pub(crate) struct Seen {
     pub(crate) ran: Vec<Vec<String>>,
     pub(crate) read: Vec<String>,
     pub(crate) wrote: Vec<String>,
+    pub(crate) changed: Vec<String>,
     pub(crate) removed: Vec<String>,
     pub(crate) in_time: bool,
+    /// It ended its sandbox, and nobody knows what else it did.
+    #[serde(default)]
+    pub(crate) has_ended_it: bool,
 }
 
 /// What all sandboxes of a run share.

@@ -55,6 +55,7 @@ impl Trial {
             .flat_map(|((rules, tool), members)| members.chunks(AT_ONCE).map(move |piece| (*rules, *tool, piece)))
             .collect();
         let answers = in_parallel(
+            processors(),
             &pieces,
             || (),
             |(), (rules, tool, members)| {
@@ -80,14 +81,15 @@ impl Trial {
     pub(crate) fn run<'a>(&self, cases: impl IntoIterator<Item = &'a Case>) -> Vec<Seen> {
         let lines: Vec<String> = cases.into_iter().map(|case| self.in_world(&shell_line(case))).collect();
         in_parallel(
+            // A line that waits leaves its processor to another.
+            2 * processors(),
             &lines,
             || self.idle.lock().expect("nobody panics with it").pop(),
             |sandbox, line| {
                 let seen = sandbox.get_or_insert_with(|| self.prepared.start_proven()).run(line);
-                // A line that ended its sandbox has no other effect.
                 seen.unwrap_or_else(|| {
                     *sandbox = None;
-                    Seen::default()
+                    Seen { has_ended_it: true, ..Seen::default() }
                 })
             },
             |sandbox| self.idle.lock().expect("nobody panics with it").extend(sandbox),
@@ -123,16 +125,21 @@ fn shell_line(case: &Case) -> String {
     format!("grep -rs . {path}")
 }
 
-/// Does the work for each item, as many at once as there are processors, each with something of its own that is given back
-/// at the end. The results come in the order of the items.
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from)
+}
+
+/// Does the work for each item by so many workers, each with something of its own that is given back at the end. The
+/// results come in the order of the items.
 fn in_parallel<T: Sync, W, R: Send>(
+    workers: usize,
     items: &[T],
     start: impl Fn() -> W + Sync,
     work: impl Fn(&mut W, &T) -> R + Sync,
     end: impl Fn(W) + Sync,
 ) -> Vec<R> {
     let next = AtomicUsize::new(0);
-    let workers = std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8);
+    let workers = workers.clamp(2, 16);
     let mut all: Vec<(usize, R)> = std::thread::scope(|scope| {
         let run = || {
             let mut own = start();

@@ -13,6 +13,9 @@ pub(crate) const SECRETS: [&str; 2] = ["home/project/secrets/key.pem", "home/.ss
 /// Folders in which, and files of which, every change is asked for.
 pub(crate) const PROTECTED: [&str; 4] = ["home/project/.git", "home/.bashrc", "home/.profile", "home/project/.envrc"];
 
+/// A folder whose files a rule of the user keeps as they are.
+pub(crate) const KEPT: &str = "home/project/made/gen";
+
 /// What is gone when the home was removed or emptied.
 pub(crate) const HOME_CANARIES: [&str; 2] = ["home/docs/letter.txt", "home/photo.jpg"];
 
@@ -25,7 +28,7 @@ pub(crate) const TOP_CANARIES: [&str; 3] = ["/home/someone/file", "/opt/data/fil
 /// Where the stubs say that they ran. It is no part of the world, so that no line reaches it by chance.
 pub(crate) const MARKS: &str = "/marks";
 
-const FILES: [(&str, &str); 18] = [
+const FILES: [(&str, &str); 20] = [
     ("home/.bashrc", "alias ll='ls -l'\n"),
     ("home/.profile", "umask 022\n"),
     ("home/.ssh/id_rsa", "the-marked-content-of-a-private-key\n"),
@@ -42,6 +45,8 @@ const FILES: [(&str, &str); 18] = [
     ("home/project/README.md", "A project.\n"),
     ("home/project/a.txt", "b\na\n"),
     ("home/project/Makefile", "all:\n\ttrue\n"),
+    ("home/project/made/gen/config", "[core]\n\tmade = true\n"),
+    ("home/project/made/other.txt", "other\n"),
     ("home/project/secrets/key.pem", "the-marked-content-of-a-denied-file\n"),
     ("home/project/src/main.c", "int main() { return 0; }\n"),
     ("home/project/src/config", "[core]\n\teditor = x\n"),

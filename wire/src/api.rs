@@ -2,6 +2,7 @@
 
 mod asks;
 mod devices;
+mod editors;
 mod events;
 mod mcp;
 mod modes;
@@ -15,11 +16,14 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::notify::NotifyView;
-pub use asks::{AskView, NewVerdict, OfferView, REFUSED_AFTER_YES, Recorded, RiskView, VerdictView};
+pub use asks::{
+    AskView, McpToolView, NewVerdict, OfferView, REFUSED_AFTER_YES, Recorded, ReplacedView, RiskView, VerdictView,
+};
 pub use devices::{
     DeviceView, LinkView, MadeDevice, MeView, NewDevice, NewLink, NewPresence, NewSubscription, PushView,
     SubscriptionKeys,
 };
+pub use editors::{NewTrustedEditor, TrustedEditorView};
 pub use events::{Accepted, EventView, FileView, NewEvent, ReplyView, UploadedFile};
 pub use mcp::{McpServerView, McpSignInView, NamedMcpServer};
 pub use modes::{ConfiguredModeView, DefaultModeView, NewDefaultMode, SetModeView};

@@ -6,7 +6,8 @@ use std::ops::Not;
 
 use portcullis_core::policy::{Mode, Reason, Risk, RiskLevel};
 use portcullis_core::{
-    AskId, AskKind, AskTimeout, Behavior, CallOutcome, Details, Edited, Offer, OnTimeout, Ruling, Scope, Text, ToolCall,
+    AskId, AskKind, AskTimeout, Behavior, CallOutcome, Details, Edited, McpTool, Offer, OnTimeout, Replaced, Ruling,
+    Scope, Text, ToolCall,
 };
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -16,8 +17,10 @@ use crate::form::{List, Optional, forms};
 forms!(
     DetailsForm of Details,
     OfferForm of Offer,
+    McpToolForm of McpTool,
     RiskForm of Risk,
     AskTimeoutForm of AskTimeout,
+    ReplacedForm of Replaced,
     EditedForm of Edited,
     RulingForm of Ruling,
     ToolCallForm of ToolCall,
@@ -59,8 +62,12 @@ pub struct DetailsForm {
     held: bool,
     #[serde(with = "as_text::list", skip_serializing_if = "Vec::is_empty")]
     modes: Vec<Mode>,
+    #[serde(with = "Optional::<ReplacedForm>", skip_serializing_if = "Option::is_none")]
+    replaced: Option<Replaced>,
     #[serde(skip_serializing_if = "Option::is_none")]
     confirm_within: Option<u64>,
+    #[serde(with = "Optional::<McpToolForm>", skip_serializing_if = "Option::is_none")]
+    mcp: Option<McpTool>,
 }
 
 /// Whether the details need not be written.
@@ -80,6 +87,16 @@ fn is_one(number: &u8) -> bool {
 
 fn at_least_one<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {
     u8::deserialize(deserializer).map(|number| number.max(1))
+}
+
+/// The form of a [`McpTool`].
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "McpTool")]
+pub struct McpToolForm {
+    server: String,
+    tool: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    title: Option<String>,
 }
 
 /// The form of an [`Offer`].
@@ -109,6 +126,17 @@ pub struct AskTimeoutForm {
     milliseconds: u64,
     #[serde(with = "as_text")]
     then: OnTimeout,
+}
+
+/// The form of a [`Replaced`].
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "Replaced")]
+pub struct ReplacedForm {
+    size: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lines: Option<u64>,
+    #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]
+    text: Option<Text>,
 }
 
 /// The form of a [`Ruling`].

@@ -3,8 +3,12 @@
 //! Besides the messages of the conversation there are requests with an id that either side may make, and their answers.
 //! What is not known here is passed on as it came: the client grows faster than we do.
 
+mod turn;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
+
+pub use turn::TurnResult;
 
 /// A line of the client's output.
 #[derive(Debug, PartialEq)]
@@ -168,6 +172,8 @@ pub struct Message {
     pub uuid: Option<String>,
     /// Of `command_lifecycle`: which line of ours it tells of; `state` tells what became of it.
     pub command_uuid: Option<String>,
+    /// Of `command_lifecycle`: it is no line of ours, and the client had scheduled it.
+    pub wakeup_source: Option<String>,
     /// Of `assistant`: the kind of an error that the client reports in the model's place.
     pub error: Option<String>,
     /// Of `result`.
@@ -188,6 +194,8 @@ pub struct Message {
     pub error_status: Value,
     pub attempt: Value,
     pub max_retries: Value,
+    /// Of `system/task_notification`: what has ended, and how.
+    pub summary: Option<String>,
     /// Of `system/permission_denied` and others.
     pub tool_name: Option<String>,
 }
@@ -237,6 +245,19 @@ impl Message {
         for called in blocks.filter(|block| block["type"] == "tool_use").filter_map(|block| block.get_mut("name")) {
             if let Some(renamed) = called.as_str().map(&name) {
                 *called = renamed.into();
+            }
+        }
+    }
+
+    /// Says of the results of calls that were made another way what became of them: nothing has failed.
+    pub fn settle_results(&mut self, instead: impl Fn(&str) -> Option<&'static str>) {
+        let kept = &mut self.tool_use_result;
+        let blocks = self.message.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
+        for result in blocks.filter(|block| block["type"] == "tool_result") {
+            if let Some(words) = result["tool_use_id"].as_str().and_then(&instead) {
+                result["content"] = words.into();
+                result["is_error"] = false.into();
+                *kept = Value::Null;
             }
         }
     }

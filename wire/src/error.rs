@@ -172,6 +172,7 @@ kinds! {
     NoSuchConversation 40415 "`GET /api/v1/conversations` lists those that can be continued; name one by its id"
         / "`claude --resume` lists the conversations; name one by its id"
     NoSuchMcpServer 40416 "check the name in the address; `/mcp` without a name offers all servers, and those of one folder are offered by `portcullis mcp serve` there"
+    NoSuchEditor 40417 "name the process that the editor has started as `portcullis acp`, by its number; the editor shows it with the prompt that it cannot answer"
     BadMethod 40501 "POST sends an event; GET reads"
     Slow 40801 "send the body without pauses; limits.idle_seconds says how long one may be"
     WhichSession 40901 "name one with ?label= or ?session="

@@ -252,6 +252,16 @@ pub fn notice(shown: &str) -> Value {
     json!({"systemMessage": shown})
 }
 
+/// An answer with an alarm before what else it shows to the person at the terminal.
+pub fn with_alarm(mut answer: Value, alarm: &str) -> Value {
+    match answer.get("systemMessage").and_then(Value::as_str).map(|shown| format!("{alarm}\n{shown}")) {
+        Some(shown) => answer["systemMessage"] = Value::from(shown),
+        None if answer.is_object() => answer["systemMessage"] = Value::from(alarm),
+        None => return notice(alarm),
+    }
+    answer
+}
+
 /// The tool does not run.
 pub fn refuse_tool(reason: &str) -> Value {
     specific(HookEvent::PreToolUse, json!({"permissionDecision": "deny", "permissionDecisionReason": reason}))

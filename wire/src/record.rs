@@ -289,6 +289,11 @@ enum RecordForm {
         mode: Option<Mode>,
         by: String,
     },
+    EditorTrusted {
+        process: String,
+        what: String,
+        by: String,
+    },
     Dropped {
         #[serde(with = "as_text")]
         event: EventId,

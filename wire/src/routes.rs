@@ -66,6 +66,12 @@ impl Route {
         errors: &[],
     };
 
+    /// Whether someone without a credential is told 401, as HTTP has it, and not 403 as the channel documents do: the API, and
+    /// what clients of MCP reach.
+    pub fn wants_credentials(&self) -> bool {
+        self.is_api() || matches!(self.access, RouteAccess::AnyOf([Right::Agent]))
+    }
+
     /// Whether it is part of the API for programs.
     pub fn is_api(&self) -> bool {
         self.path.starts_with("/api/")
@@ -81,7 +87,7 @@ impl Route {
         let mut kinds = vec![Kind::ForeignHost, Kind::ForeignOrigin];
         if self.access != RouteAccess::Anyone {
             kinds.extend([Kind::Forbidden, Kind::NeedsRight, Kind::Busy, Kind::Stopping]);
-            kinds.extend(self.is_api().then_some(Kind::Unauthorized));
+            kinds.extend(self.wants_credentials().then_some(Kind::Unauthorized));
         }
         if self.from_inside != FromInside::Served {
             kinds.extend([Kind::FromInside, Kind::UnknownOrigin]);

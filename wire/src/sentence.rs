@@ -153,6 +153,9 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
         Record::DefaultModeSet { folder, mode: None, by } => {
             (Plain, format!("{by} takes back the default mode in {folder}: it is as configured"))
         }
+        Record::EditorTrusted { what, by, .. } => {
+            (Plain, format!("{by} says that an editor is theirs: {what}; prompts are answered there"))
+        }
         Record::OrderDone { order, .. } => (Detail, format!("{} is done", names.order(*order))),
         Record::OrderFailed { order, why, .. } => (Attention, format!("{} failed: {why}", names.order(*order))),
         Record::Dropped { event, by, why: None } => (Plain, format!("{} dropped by {by}", names.event(*event))),
@@ -282,6 +285,7 @@ fn outcome_of(code: &str, outcome: CallOutcome, differs: bool) -> (Weight, Strin
     let ran = match outcome {
         CallOutcome::Ran => "ran",
         CallOutcome::Failed => "ran and failed",
+        CallOutcome::Unknown => "was sent, and nobody knows whether it ran",
         CallOutcome::Denied => "did not run",
     };
     match differs {
@@ -294,6 +298,7 @@ fn called(call: &ToolCall) -> (Weight, String) {
     let (weight, ran) = match call.outcome {
         CallOutcome::Ran => (Weight::Plain, "ran"),
         CallOutcome::Failed => (Weight::Plain, "ran, and failed:"),
+        CallOutcome::Unknown => (Weight::Attention, "sent, and nobody knows whether it ran:"),
         CallOutcome::Denied => (Weight::Attention, "was kept from"),
     };
     let what = match &call.preview {
@@ -327,7 +332,7 @@ fn ordered(order: &Order, by: &str) -> String {
         Order::Mode(mode) => format!("{by} sets the mode to {mode}"),
         Order::Model(Some(model)) => format!("{by} sets the model to {model}"),
         Order::Model(None) => format!("{by} lets the agent choose the model"),
-        Order::Stop { .. } => format!("{by} stopped it: no tool runs until it is resumed"),
+        Order::Stop { .. } => format!("{by} told it to stop: no tool is to run until it is resumed"),
         Order::Resume => format!("{by} resumed it"),
         Order::End => format!("{by} ends the session"),
     }

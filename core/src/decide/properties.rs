@@ -41,7 +41,12 @@ fn any_source() -> impl Strategy<Value = Source> {
 }
 
 fn any_outcome() -> impl Strategy<Value = CallOutcome> {
-    prop_oneof![Just(CallOutcome::Ran), Just(CallOutcome::Failed), Just(CallOutcome::Denied)]
+    prop_oneof![
+        Just(CallOutcome::Ran),
+        Just(CallOutcome::Failed),
+        Just(CallOutcome::Unknown),
+        Just(CallOutcome::Denied)
+    ]
 }
 
 fn any_details() -> impl Strategy<Value = Details> {
@@ -67,6 +72,7 @@ fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
         driven: true,
         hooks_version: None,
         is_working: None,
+        wakes: None,
         origin: None,
     }
 }

@@ -10,6 +10,7 @@ use crate::*;
 mod agreement;
 mod asks;
 mod confirmation;
+mod editors;
 mod events;
 mod gateway;
 mod labels;
@@ -133,6 +134,7 @@ fn read(command: &str) -> Input {
                 driven: words.contains(&"driven"),
                 hooks_version: None,
                 is_working: None,
+                wakes: None,
                 origin: option("origin").map(|origin| ConversationOrigin::named(origin).unwrap()),
             };
             match words[0] {
@@ -263,6 +265,7 @@ fn read(command: &str) -> Input {
             Input::SetPerson { name: words[1].into(), role: Role::named(words[2]).unwrap(), by: person(words[3]) }
         }
         "mode" => Input::SetDefaultMode { folder: words[1].into(), mode: Mode::named(words[2]), by: person(words[3]) },
+        "editor" => Input::TrustEditor { process: words[1].into(), what: words[2].into(), by: person(words[3]) },
         "remove" => Input::RemovePerson { name: words[1].into(), by: person(words[2]) },
         "unlink" => Input::Unlink { identity: words[1].parse().unwrap(), by: person(words[2]) },
         "taken" => Input::Taken {
@@ -376,6 +379,7 @@ fn record_in_words(record: &Record) -> String {
         Record::DefaultModeSet { folder, mode, by } => {
             format!("default mode in {folder} is {} by {by}", mode.map_or("as configured", Mode::name))
         }
+        Record::EditorTrusted { process, what, by } => format!("editor {process} ({what}) trusted by {by}"),
         Record::Carried { ask } => format!("ask {} carried", short(ask)),
         Record::Withdrawn { ask, why } => format!("ask {} withdrawn: {why}", short(ask)),
         Record::Missed { by } => format!("{by} missed"),

@@ -6,7 +6,7 @@ use super::call::{Call, Context, Given};
 use super::command::{Stripped, name_of};
 use super::folders::{Folders, changes_folder};
 use super::functions::redefines_known;
-use super::named::{files_at, files_of, named};
+use super::named::{files_at, files_of, named, passed_over};
 use super::path::{absolute, has_dots};
 use super::readonly;
 use super::shell::{Joint, ParseIssue, Script, ShellCommand, ShellWord, Way, doubt};
@@ -285,7 +285,9 @@ impl Step {
         let stripped = Stripped::of(command);
         let access = |stripped: &Stripped<'_>| if stripped.name() == "cd" { Access::Enter } else { Access::Read };
         let reads = stripped.as_ref().and_then(|stripped| {
-            let words = readonly::reads(stripped)?;
+            let mut words = readonly::reads(stripped)?;
+            let passed_over = passed_over(stripped.words);
+            words.retain(|word| !passed_over.iter().any(|at| std::ptr::eq(*word, &stripped.words[*at])));
             Some(named(words, access(stripped), folders, context))
         });
         let files = stripped.map(|stripped| files_of(stripped.words, folders, context)).unwrap_or_default();

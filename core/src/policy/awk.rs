@@ -1,7 +1,7 @@
 //! Whether a program in awk starts others whose names do not stand in it as they are.
 
 use super::languages::Meaning;
-use super::shell::ShellWord;
+use super::shell::{ANY, ShellWord};
 
 /// Whether the code runs a text that it puts together or reads: `system($0)`, `"a" "b" | getline`, `print | x`.
 pub(crate) fn runs_what_it_makes(code: &str) -> bool {
@@ -77,6 +77,36 @@ fn read(tokens: &[AwkToken], meaning: &mut Meaning) {
             _ => {}
         }
     }
+}
+
+pub(crate) fn is_awk(name: &str) -> bool {
+    matches!(name, "awk" | "gawk" | "mawk" | "nawk")
+}
+
+/// The word with the program: the first that is no option, and no value of one.
+pub(crate) fn code(rest: &[ShellWord]) -> Option<&ShellWord> {
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        match word.text.as_str() {
+            "--" => return words.next(),
+            "-F" | "-v" => drop(words.next()),
+            "-e" | "--source" => return words.next(),
+            text if word.is_flag() && text.len() > 1 => {}
+            _ => return Some(word),
+        }
+    }
+    None
+}
+
+/// Whether something that nobody knows stands where an order of the program begins. In the middle of one it counts as a text
+/// or a number.
+pub(crate) fn may_begin_with_any(code: &str) -> bool {
+    let begins = |before: &str| {
+        let before = before.trim_end_matches([' ', '\t']);
+        let is_mark = |c: char| matches!(c, '{' | '}' | ';' | '\n' | ')');
+        before.is_empty() || before.ends_with(is_mark) || before.ends_with("BEGIN") || before.ends_with("END")
+    };
+    code.match_indices(ANY).any(|(at, _)| begins(&code[..at]))
 }
 
 /// Whether a command of awk has no option but those for separators and variables, and its code starts and writes nothing.

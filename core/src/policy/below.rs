@@ -5,23 +5,17 @@ use std::collections::BTreeSet;
 use super::access::{Access, Action};
 use super::call::{Call, Context, Disk};
 use super::cleaning::cleaned;
-use super::command::name_of;
 use super::decision::Decision;
-use super::folders::Folders;
 use super::glob::PathPattern;
-use super::inert::started;
 use super::matching::path_patterns;
-use super::options;
-use super::path::absolute;
+use super::pouring::{poured, unpacked};
 use super::reading::Descent;
 use super::rule::RuleSet;
 use super::safety::is_protected;
-use super::shell::{ONE, STAR, ShellWord};
+use super::shell::{ONE, STAR};
 use super::skipping::{Ignores, is_ignore_file};
 use super::sought::{fixed_folder, sought};
-use super::suspects::Suspects;
 use super::touching::Touch;
-use super::values::is_literal;
 
 /// The folders that a call goes into at least so far, and where their links lead.
 pub(crate) fn folders(call: &Call, action: &Action, descent: Descent) -> BTreeSet<String> {
@@ -65,73 +59,24 @@ pub(super) fn protected(call: &Call, action: &Action, context: &Context, disk: &
     let Action::Shell(plan) = action else { return None };
     let mut found = poured(&plan.with_texts, call, context, disk);
     found = found.or_else(|| cleaned(&plan.with_texts, call, context, disk));
-    for sought in sought(&plan.with_texts, call, context).into_iter().filter(|sought| sought.may_change) {
-        for folder in &sought.folders {
-            let complete = disk.walk(folder, &mut |path| {
-                if found.is_none() && sought.is_called(path) && is_protected(path, context) {
-                    found = Some(path.to_owned());
-                }
-            });
-            if !complete && found.is_none() && !sought.is_picky() {
-                found = Some(folder.clone());
+    found = found.or_else(|| unpacked(&plan.with_texts, call, context));
+    let changed: Vec<_> =
+        sought(&plan.with_texts, call, context).into_iter().filter(|sought| sought.may_change).collect();
+    let mut places: Vec<_> =
+        changed.iter().flat_map(|one| one.folders.iter().map(move |folder| (one, folder))).collect();
+    // Where one works first: there is an end to what is looked at, and `/` would take all of it.
+    places.sort_by_key(|(_, folder)| !context.works_in(folder));
+    for (sought, folder) in places {
+        let complete = disk.walk(folder, &mut |path| {
+            if found.is_none() && sought.is_called(path) && is_protected(path, context) {
+                found = Some(path.to_owned());
             }
+        });
+        if !complete && found.is_none() && !sought.is_picky() {
+            found = Some(folder.clone());
         }
     }
     found
-}
-
-/// A protected file that lands in a folder one works in, or in the home, as what is in another folder is copied there.
-fn poured(suspects: &Suspects, call: &Call, context: &Context, disk: &dyn Disk) -> Option<String> {
-    let pouring = suspects.commands.iter().filter_map(|suspect| poured_words(&suspect.words)).collect::<Vec<_>>();
-    if pouring.is_empty() {
-        return None;
-    }
-    let folders = Folders::of(suspects, call, context).all;
-    let paths = |word: &ShellWord| {
-        let shapes = suspects.variables.spellings(word).into_iter().filter(|shape| is_literal(shape));
-        let seen = shapes.flat_map(|shape| {
-            folders.iter().filter_map(|folder| absolute(&shape, folder, context.home.as_deref())).collect::<Vec<_>>()
-        });
-        seen.collect::<BTreeSet<_>>()
-    };
-    let works_there = |folder: &String| context.folders.contains(folder) || context.home.as_ref() == Some(folder);
-    for (sources, into) in pouring {
-        for target in paths(into).into_iter().filter(|into| *into == context.cwd || works_there(into)) {
-            for source in sources.iter().flat_map(|word| paths(word)).filter(|source| *source != target) {
-                let mut landed = None;
-                let complete = disk.walk(&source, &mut |path| {
-                    let rest = path.strip_prefix(source.trim_end_matches('/')).unwrap_or_default();
-                    // Deeper ones are those of parts of a project.
-                    let own = rest.trim_start_matches('/').split('/').next().unwrap_or_default();
-                    if landed.is_none() && !own.is_empty() && is_protected(&format!("{target}/{own}"), context) {
-                        landed = Some(format!("{target}/{own}"));
-                    }
-                });
-                if landed.is_some() || !complete {
-                    return landed.or(Some(target));
-                }
-            }
-        }
-    }
-    None
-}
-
-/// The folders whose content a command copies, and where to.
-fn poured_words(words: &[ShellWord]) -> Option<(Vec<&ShellWord>, &ShellWord)> {
-    let (first, rest) = started(words).split_first()?;
-    let name = name_of(&first.text);
-    let has = |letters: &str, longs: &[&str]| options::has(rest.iter().map(|word| word.text.as_str()), letters, longs);
-    let is_whole = has("T", &["--no-target-directory"]);
-    let is_content = |text: &str| match name {
-        "rsync" => text.ends_with('/') || text.ends_with("/.") || matches!(text, "." | ".."),
-        "cp" => is_whole || text.ends_with("/.") || matches!(text, "." | "./" | ".."),
-        "mv" => is_whole,
-        _ => false,
-    };
-    let mut operands: Vec<&ShellWord> = rest.iter().filter(|word| !word.is_flag()).collect();
-    let into = operands.pop()?;
-    operands.retain(|word| is_content(&word.text));
-    (!operands.is_empty()).then_some((operands, into))
 }
 
 /// Each folder with the rules that mean something in it, or may do so where there is too much to look at.
@@ -160,7 +105,20 @@ pub(super) fn found(
         Action::File(_) | Action::Other | Action::Malformed => vec![],
     };
     let sought = sought.iter().flat_map(|one| one.folders.iter().map(move |folder| (folder.clone(), Some(one))));
-    let entered = folders(call, action, Descent::All).into_iter().map(|folder| (folder, None));
+    let entered = folders(call, action, Descent::All);
+    // What is removed there nobody reads: a rule on reading counts where it names the folder itself.
+    let meant: Vec<_> = rules.iter().filter(|(rule, _)| rule.starts_with("Edit")).collect();
+    for folder in folders(call, action, Descent::Changed).difference(&entered).filter(|_| !meant.is_empty()) {
+        let complete = disk.walk(folder, &mut |path| {
+            let here = meant.iter().filter(|(_, patterns)| patterns.iter().any(|pattern| pattern.matches(path, true)));
+            found.extend(here.map(|(rule, _)| (folder.clone(), rule.clone())));
+        });
+        // In folders with too much to look at (`node_modules`) a name that may lie anywhere is not looked for.
+        let reach = |patterns: &[PathPattern]| patterns.iter().any(|pattern| pattern.surely_reaches_into(folder));
+        let near = meant.iter().filter(|(_, patterns)| !complete && reach(patterns));
+        found.extend(near.map(|(rule, _)| (folder.clone(), rule.clone())));
+    }
+    let entered = entered.into_iter().map(|folder| (folder, None));
     for (folder, sought) in entered.chain(sought) {
         let (mut here, mut ignore_files) = (vec![], vec![]);
         let complete = disk.walk(&folder, &mut |path| {

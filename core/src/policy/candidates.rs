@@ -16,14 +16,22 @@ pub(super) fn names_in(shape: &str) -> Vec<String> {
     }
     let separators: &[char] =
         if is_address { &['=', '@', ','] } else { &['=', '@', ':', ',', ';', '<', '>', '"', '\''] };
-    let parts =
-        shape.split(separators).skip(1).filter(|part| !part.is_empty() && (!is_address || !part.contains("//")));
+    // git means the top of what it keeps by `:/x`, and not the root.
+    let is_of_root = |part: &str| shape.starts_with(":/") && part == &shape[1..];
+    let parts = shape.split(separators).skip(1).filter(|part| !part.is_empty() && !is_of_root(part));
+    let parts = parts.filter(|part| !is_address || !part.contains("//"));
     names.extend(parts);
     if let Some((before, _)) = shape.split_once(':').filter(|_| !is_flag && !is_address) {
         names.push(before);
     }
-    if let Some(below) = shape.strip_prefix(':').map(without_magic) {
+    if let Some(pathspec) = shape.strip_prefix(':') {
+        let below = without_magic(pathspec);
         names.push(below);
+        // With nothing behind it, or only what is left out, git means all there is.
+        let magic = &pathspec[..pathspec.len() - below.len()];
+        if below.is_empty() || magic.contains(['!', '^', '(']) {
+            names.push(".");
+        }
     }
     // What `date` prints, and where an editor goes.
     names.extend(shape.strip_prefix('+'));
@@ -66,7 +74,9 @@ fn in_file_address(shape: &str) -> Option<Vec<String>> {
     let path = behind.find('/').map_or(String::new(), |at| behind[at..].to_owned());
     // `$PWD` stands for the folder one is in, also behind the name of this machine.
     let here = behind.strip_prefix("localhost").unwrap_or(behind);
-    Some(vec![path, behind.to_owned(), here.to_owned()])
+    let mut names = vec![path, behind.to_owned(), here.to_owned()];
+    names.extend(["/./", "/~/"].into_iter().filter_map(|place| Some(behind[behind.find(place)? + 1..].to_owned())));
+    Some(names)
 }
 
 /// What curl makes of lists and ranges in an address, as a pattern.

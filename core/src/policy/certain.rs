@@ -9,7 +9,7 @@ use super::command::{is_safe, is_shell, name_of};
 use super::environment::is_command;
 use super::feeding::is_interpreter;
 use super::inert::is_inert;
-use super::messages::{is_data, is_message};
+use super::messages::is_no_file;
 use super::printing::prints_plainly;
 use super::reading::{Reading, builds, reading};
 use super::shell::{ANY, OUTER, Piece, ShellCommand, ShellWord, doubt};
@@ -126,7 +126,7 @@ impl Certainty<'_> {
             return false;
         }
         let is_open = word.pieces.contains(&Piece::Unknown) || shapes.iter().any(|shape| shape.contains(ANY));
-        !is_open || self.is_printed(word) || is_data(words, at) || is_message(words, at)
+        !is_open || self.is_printed(word) || is_no_file(words, at)
     }
 
     /// Whether what is not known of a word is what commands print, by itself or by a name that the line sets.

@@ -10,6 +10,8 @@ fn client(words: &[ShellWord]) -> Option<&[ShellWord]> {
     let (first, rest) = words.split_first()?;
     match name_of(&first.text) {
         "claude" | "claude-code" => Some(rest),
+        // Under which it holds one: nobody else has a reason to start it.
+        "portcullis" if rest.first().is_some_and(|word| word.text == "__guard") => Some(&rest[1..]),
         "npx" | "bunx" | "npm" | "pnpm" | "pnpx" | "yarn" | "bun" => {
             let at = rest.iter().position(|word| word.text.starts_with("@anthropic-ai/claude-code"))?;
             Some(&rest[at + 1..])
@@ -33,9 +35,10 @@ pub(super) fn changes_settings(words: &[ShellWord]) -> bool {
 pub(super) fn another_agent(words: &[ShellWord]) -> Option<&'static str> {
     const ONLY_TELL: [&str; 6] = ["--version", "-v", "--help", "-h", "doctor", "help"];
     let rest = client(words)?;
+    let is_guard = words.get(1).is_some_and(|word| word.text == "__guard");
     let tells = rest.iter().any(|word| ONLY_TELL.contains(&word.text.as_str()))
         || rest.first().is_some_and(|word| matches!(word.text.as_str(), "mcp" | "config" | "plugin" | "plugins"));
-    (!tells && !changes_settings(words)).then_some(ANOTHER_AGENT)
+    (is_guard || !tells && !changes_settings(words)).then_some(ANOTHER_AGENT)
 }
 
 #[cfg(test)]
@@ -53,6 +56,8 @@ mod tests {
             "timeout 9 /usr/local/bin/claude --setting-sources '' -p x",
             "npx -y @anthropic-ai/claude-code@latest -p x",
             "cd /tmp && claude",
+            "portcullis __guard -- claude -p x --version",
+            "/opt/portcullis __guard -- cc -p x | cat",
         ] {
             assert!(!is_seen(line), "{line}");
         }

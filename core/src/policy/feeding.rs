@@ -138,6 +138,7 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
         return is_fed_with_the_unknown(command, all).then_some(FED);
     }
     const CODE: &str = "code in it may start programs";
+    const GIVEN: &str = "code that another program gives is run";
     let (_, flags) = INTERPRETERS.iter().find(|(interpreter, _)| is_version_of(name, interpreter))?;
     let is_code = |at: usize| rest.get(at).is_some_and(|word| flags.contains(&word.text.as_str()));
     let glued =
@@ -159,13 +160,18 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
         return Some(CODE);
     }
     let only_says = |word: &ShellWord| matches!(word.text.as_str(), "-v" | "-V" | "--version" | "-h" | "--help");
-    let has_code = codes.count() > 0 || rest.iter().any(only_says) || rest.iter().any(|word| word.text == "-m");
+    let has_code = codes.clone().count() > 0 || rest.iter().any(only_says) || rest.iter().any(|word| word.text == "-m");
+    // What stands behind it is for the code. deno and bun have a word before it.
+    let script = rest.iter().filter(|word| !word.is_flag() && !matches!(word.text.as_str(), "run" | "test")).take(1);
+    if script.into_iter().any(ShellWord::is_made_file) && codes.clone().count() == 0 {
+        return Some(GIVEN);
+    }
     if !from_input || has_code || !command.given.is_empty() {
         return None;
     }
     let mut piped = all.iter().filter(|other| command.joint == Joint::Pipe && !std::ptr::eq(*other, command));
     let says = |other: &Found| other.words.iter().skip(1).any(|word| starts(&word.text));
-    (is_fed_with_the_unknown(command, all) || piped.any(says)).then_some("code that another program gives is run")
+    (is_fed_with_the_unknown(command, all) || piped.any(says)).then_some(GIVEN)
 }
 
 /// Whether code in the language of a program says that it starts others.

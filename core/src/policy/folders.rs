@@ -193,13 +193,23 @@ pub(super) fn targets(words: &[ShellWord]) -> Vec<ShellWord> {
             Some(folder) => folder.clone(),
         }];
     }
-    let mut targets = vec![];
+    // Options that are something else with other programs.
+    let more: &[&str] = match name_of(&first.text) {
+        "unshare" | "nsenter" | "proot" => &["--wd", "--root", "-w", "-R", "-r"],
+        "tmux" | "daemonize" => &["-c"],
+        "pnpm" => &["--dir"],
+        "firejail" => &["--private-cwd"],
+        "systemd-run" => &["WorkingDirectory", "--property=WorkingDirectory", "-pWorkingDirectory"],
+        _ => &[],
+    };
+    let is_root = |word: &&ShellWord| name_of(&first.text) == "chroot" && !word.is_flag();
+    let mut targets: Vec<ShellWord> = rest.iter().find(is_root).cloned().into_iter().collect();
     for (at, word) in rest.iter().enumerate() {
-        if FLAGS.contains(&word.text.as_str()) {
+        if FLAGS.contains(&word.text.as_str()) || more.contains(&word.text.as_str()) {
             targets.extend(rest.get(at + 1).cloned());
             continue;
         }
-        let glued = FLAGS.iter().find_map(|flag| word.text.strip_prefix(flag));
+        let glued = FLAGS.iter().chain(more).find_map(|flag| word.text.strip_prefix(flag));
         let glued = glued.map(|glued| glued.strip_prefix('=').unwrap_or(glued)).filter(|glued| !glued.is_empty());
         targets.extend(glued.map(ShellWord::read));
     }

@@ -41,6 +41,12 @@ pub(crate) fn handles_files(words: &[ShellWord]) -> bool {
     )
 }
 
+/// Whether git clears up the folder that it is in, since it is told of no other.
+pub(super) fn cleans_here(words: &[ShellWord]) -> bool {
+    let git = words.split_first().filter(|(first, _)| first.text == "git").and_then(|(_, rest)| subcommand(rest));
+    git.is_some_and(|(sub, words)| sub == "clean" && words.iter().all(ShellWord::is_flag))
+}
+
 /// How far git goes into the folders that its words name. What it takes in from the folder it is in, it keeps for itself.
 pub(super) fn descent(rest: &[ShellWord]) -> Descent {
     let Some((sub, words)) = subcommand(rest) else { return Descent::Named };
@@ -52,10 +58,11 @@ pub(super) fn descent(rest: &[ShellWord]) -> Descent {
         "grep" => Descent::All,
         "diff" | "difftool" if has("--no-index") => Descent::All,
         // What these do with a folder shows nothing of what is in it.
-        "status" | "ls-files" | "ls-tree" | "rm" | "clean" | "check-ignore" | "restore" | "checkout" | "switch"
-        | "branch" | "push" | "pull" | "fetch" | "remote" | "tag" | "rev-parse" | "rev-list" | "clone" | "init"
-        | "worktree" | "submodule" | "config" | "merge" | "rebase" | "reset" | "describe" | "shortlog" | "reflog"
-        | "sparse-checkout" | "update-index" | "gc" | "fsck" => Descent::No,
+        "rm" | "clean" | "restore" | "checkout" => Descent::Changed,
+        "status" | "ls-files" | "ls-tree" | "check-ignore" | "switch" | "branch" | "push" | "pull" | "fetch"
+        | "remote" | "tag" | "rev-parse" | "rev-list" | "clone" | "init" | "worktree" | "submodule" | "config"
+        | "merge" | "rebase" | "reset" | "describe" | "shortlog" | "reflog" | "sparse-checkout" | "update-index"
+        | "gc" | "fsck" => Descent::No,
         _ => Descent::Named,
     }
 }

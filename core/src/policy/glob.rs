@@ -75,6 +75,11 @@ impl PathPattern {
 }
 
 impl PathPattern {
+    /// Whether something below a folder may be what the pattern says, and the pattern itself says where.
+    pub(crate) fn surely_reaches_into(&self, folder: &str) -> bool {
+        self.anchored && self.may_reach_into(folder)
+    }
+
     /// Whether something below a folder may be what the pattern says.
     pub(crate) fn may_reach_into(&self, folder: &str) -> bool {
         let fixed: Vec<&str> = match self.anchored {

@@ -9,7 +9,7 @@ use super::command::name_of;
 use super::erasing::interprets;
 use super::git_files::{handles_files, subcommand};
 use super::inert::started;
-use super::messages::{is_data, is_message};
+use super::messages::is_no_file;
 use super::printing::{Printed, PrintedNames, printed};
 use super::reading::{Reading, builds, reading};
 use super::shell::{ANY, Joint, ShellWord, Way};
@@ -141,8 +141,7 @@ fn by_words(command: &Found, suspects: &Suspects) -> Reading {
             Way::Copy | Way::Given => Reading::Nothing,
         });
     }
-    let is_unknown_name =
-        |at: usize| is_unknown(&command.words[at]) && !is_message(&command.words, at) && !is_data(&command.words, at);
+    let is_unknown_name = |at: usize| is_unknown(&command.words[at]) && !is_no_file(&command.words, at);
     if (1..command.words.len()).any(is_unknown_name) {
         does = does.max(done_to_files(&command.words));
     }

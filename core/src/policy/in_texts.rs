@@ -12,14 +12,17 @@ use super::command::name_of;
 use super::dialects::read_otherwise;
 use super::environment::is_command;
 use super::feeding::is_interpreter;
+use super::git::GitLine;
 use super::handing::{inner, marks};
 use super::implied::settings;
+use super::inert::started;
 use super::leaving_out::{left_out, stops_early};
+use super::printing::date_pattern;
 use super::reading::{Reading, reading};
-use super::shell::{OUTER, Piece, Script, ShellWord, assignment};
+use super::shell::{ANY, OUTER, Piece, Redirect, STAR, Script, ShellWord, assignment};
 use super::starts::starts;
 use super::suspects::{Found, Suspect, Suspects};
-use super::values::{is_literal, may_be};
+use super::values::{fills_outside_quotes, is_literal, may_be};
 
 /// How deep a text is looked for in a text, how many there may be, and how long all of them together.
 const DEEPEST: usize = 4;
@@ -53,6 +56,18 @@ impl Suspects {
         let mut texts: Vec<String> = self.found.iter().flat_map(|command| self.texts_of(command)).collect();
         texts.extend(self.found.iter().flat_map(|command| self.renamed(command)));
         texts.extend(self.handed_words());
+        // A command with other words is where the command is.
+        let printed: Vec<String> = self.found.iter().flat_map(printed_words).take(MOST_HANDED).collect();
+        for command in &self.found {
+            for line in self.filled_in(command, &printed).into_iter().chain(glued(command)).take(MOST_HANDED) {
+                length += line.len();
+                if length > LONGEST {
+                    wide.unfinished = Some("it holds more texts that may be run than are looked at");
+                    return wide;
+                }
+                texts.extend(wide.take_text(&line, command.is_nested));
+            }
+        }
         for _ in 0..DEEPEST {
             let mut next = vec![];
             for text in texts.iter().flat_map(|text| scripts_in(text)) {
@@ -64,7 +79,7 @@ impl Suspects {
                     wide.unfinished = Some("it holds more texts that may be run than are looked at");
                     return wide;
                 }
-                next.extend(wide.take_text(&text));
+                next.extend(wide.take_text(&text, true));
             }
             texts = next;
         }
@@ -75,7 +90,7 @@ impl Suspects {
     }
 
     /// Takes in the commands of a text, and says which texts they hold.
-    fn take_text(&mut self, text: &str) -> Vec<String> {
+    fn take_text(&mut self, text: &str, is_nested: bool) -> Vec<String> {
         let script = Script::read(text);
         for command in &script.commands {
             self.variables.learn_perhaps(&command.assignments, &command.words);
@@ -83,7 +98,7 @@ impl Suspects {
         let mut texts = vec![];
         let sets_options = OPTIONS.iter().any(|(name, _)| text.contains(name));
         for command in &script.commands {
-            let found = Found { is_nested: true, is_in_text: true, ..self.opened(command, &script) };
+            let found = Found { is_nested, is_in_text: true, ..self.opened(command, &script) };
             let starts: Vec<Vec<ShellWord>> =
                 starts(&found.words).into_iter().map(|start| found.words[start..].to_vec()).collect();
             let otherwise = starts.iter().find_map(|words| read_otherwise(words, &found, &[]));
@@ -128,7 +143,7 @@ impl Suspects {
         let name = name_of(&first.text);
         let options = self.found.iter().flat_map(settings).filter(|(variable, _)| is_for(variable, name));
         let optioned = options.map(|(_, value)| format!("{name} {} {words}", value.script()));
-        names.into_iter().map(|name| format!("{name} {words}")).chain(optioned).collect()
+        names.into_iter().map(|name| format!("{name} {words}")).chain(optioned).chain(aliased(name, rest)).collect()
     }
 
     /// What takes its words from elsewhere, with the words that the line says for it: `echo init | xargs git`.
@@ -148,6 +163,23 @@ impl Suspects {
             }
         }
         lines
+    }
+
+    /// A command with the words that the line prints for it in the place of one that nobody knows: `grep $(echo -r x y)`. In
+    /// quotes they would be one word.
+    fn filled_in(&self, command: &Found, printed: &[String]) -> Vec<String> {
+        let raw = |at: usize| command.words[at].raw.as_str();
+        let is_open = |at: &usize| {
+            let word = &command.words[*at];
+            fills_outside_quotes(&word.raw) && self.variables.shapes(word).iter().any(|shape| shape.contains(ANY))
+        };
+        let several = printed.iter().filter(|text| text.trim().contains([' ', '\t', '\n']));
+        let Some(open) = (1..command.words.len()).find(is_open) else { return vec![] };
+        let put = |text: &String| {
+            let words = (0..command.words.len()).map(|at| if at == open { text.as_str() } else { raw(at) });
+            words.collect::<Vec<_>>().join(" ")
+        };
+        several.map(put).collect()
     }
 
     /// The texts that a command may run, or hand to something that does.
@@ -170,6 +202,25 @@ impl Suspects {
         let texts = texts.flat_map(|text| if is_foreign { in_quotes(&text) } else { vec![text] });
         texts.chain(set).collect()
     }
+}
+
+/// What git makes of a subcommand that a setting right before it gives another name: `git -c alias.x=config x a b`.
+fn aliased(name: &str, rest: &[ShellWord]) -> Option<String> {
+    let line = GitLine::read(rest).filter(|_| name == "git")?;
+    let mut words: Vec<String> = line.words.iter().map(|word| word.raw.clone()).collect();
+    let mut is_aliased = false;
+    // One may stand for another; the last setting of a name counts.
+    for _ in 0..DEEPEST {
+        let sub = words.first()?.to_ascii_lowercase();
+        let meant = line.settings.iter().rev().find_map(|setting| {
+            let (key, value) = setting.text.split_once('=')?;
+            (key.to_ascii_lowercase().strip_prefix("alias.")? == sub).then_some(value)
+        });
+        let Some(meant) = meant else { break };
+        is_aliased = true;
+        words.splice(..1, meant.split_whitespace().map(str::to_owned));
+    }
+    is_aliased.then(|| format!("git {}", words.join(" ")))
 }
 
 /// Variables from which a program takes options, as if they stood among its words.
@@ -199,13 +250,78 @@ fn programs_like(shape: &str) -> Vec<&'static str> {
     TELLING.split_whitespace().chain(SEARCHING.split_whitespace()).filter(|program| may_be(name, program)).collect()
 }
 
+/// A command with what the commands in its words print in their places, as far as that stands there: what is around a place
+/// belongs to the first of these words and to the last (`cat x$(echo ' .e')nv`).
+fn glued(command: &Found) -> Vec<String> {
+    let mut lines = vec![];
+    for (at, word) in command.words.iter().enumerate().skip(1) {
+        for (before, inside, behind) in substitutions(&word.raw) {
+            let script = Script::read(inside);
+            let texts = script.commands.iter().flat_map(|printing| {
+                let given = printing.redirects.iter().filter_map(Redirect::given).collect::<Vec<_>>();
+                words_printed(&printing.words, &given)
+            });
+            // In quotes it stays one word.
+            let is_quoted = before.matches('"').count() % 2 == 1;
+            for text in texts.filter(|text| !is_quoted || !text.contains([' ', '\t', '\n'])).take(MOST_HANDED) {
+                let put = format!("{before}{text}{behind}");
+                let raw = |place: usize| if place == at { put.as_str() } else { command.words[place].raw.as_str() };
+                lines.push((0..command.words.len()).map(raw).collect::<Vec<_>>().join(" "));
+            }
+        }
+    }
+    lines
+}
+
+/// The commands in a word, with what stands before and behind each.
+fn substitutions(raw: &str) -> Vec<(&str, &str, &str)> {
+    let mut found = vec![];
+    for (at, _) in raw.match_indices("$(").take(MOST_HANDED) {
+        let mut deep = 0_usize;
+        let end = raw[at + 1..].char_indices().find(|(_, c)| {
+            match c {
+                '(' => deep += 1,
+                ')' => deep -= 1,
+                _ => {}
+            }
+            deep == 0
+        });
+        found.extend(end.map(|(end, _)| (&raw[..at], &raw[at + 2..at + 1 + end], &raw[at + 2 + end..])));
+    }
+    let ticks: Vec<usize> = raw.match_indices('`').map(|(at, _)| at).take(2 * MOST_HANDED).collect();
+    found.extend(
+        ticks.as_chunks::<2>().0.iter().map(|[begin, end]| (&raw[..*begin], &raw[begin + 1..*end], &raw[end + 1..])),
+    );
+    found
+}
+
+/// What a command prints of its own words, as one text: also of those that print numbers, times or names with them.
+fn words_printed(words: &[ShellWord], given: &[String]) -> Vec<String> {
+    let Some((first, rest)) = started(words).split_first() else { return vec![] };
+    let operands = || rest.iter().filter(|word| !word.is_flag()).map(ShellWord::script).collect::<Vec<_>>();
+    match name_of(&first.text) {
+        "date" => rest.iter().filter_map(|word| date_pattern(&word.text)).map(|made| made.replace(STAR, "x")).collect(),
+        "wc" | "realpath" | "readlink" | "basename" | "seq" | "git" => vec![operands().join(" ")],
+        "dirname" => {
+            let above = |name: String| name.rsplit_once('/').map_or(".".to_owned(), |(folder, _)| folder.to_owned());
+            vec![operands().into_iter().map(above).collect::<Vec<_>>().join(" ")]
+        }
+        _ => printed_words_of(first, rest, given),
+    }
+}
+
 /// The words that a command prints as they stand, as one text; with and without what may be a format.
 fn printed_words(command: &Found) -> Vec<String> {
     let Some((first, rest)) = command.words.split_first() else { return vec![] };
+    printed_words_of(first, rest, &command.given)
+}
+
+fn printed_words_of(first: &ShellWord, rest: &[ShellWord], given: &[String]) -> Vec<String> {
     let is_option = |word: &&ShellWord| matches!(word.text.as_str(), "-n" | "-e" | "-E" | "-ne" | "-en" | "--");
     let rest: Vec<String> = rest.iter().skip_while(is_option).map(ShellWord::script).collect();
     match name_of(&first.text) {
         "echo" => vec![rest.join(" ")],
+        "cat" => given.to_vec(),
         "printf" => vec![rest.join(" "), rest.get(1..).unwrap_or_default().join(" ")],
         _ => vec![],
     }

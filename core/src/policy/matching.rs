@@ -256,6 +256,19 @@ fn might_touch(rule: &Rule, specifier: &str, call: &Call, action: &Action, conte
     if let Some(folder) = folders.iter().find(all_in) {
         return Some(in_folder(folder));
     }
+    // What may change a folder may put something into it: `cp -t gen x`, `TMPDIR=gen mktemp`.
+    if let Action::Shell(plan) = action
+        && rule.pattern.tool == "Edit"
+    {
+        let changed = plan.touched.files.iter().filter(|touch| touch.may_change && is_literal(&touch.path));
+        let mut folders = changed.flat_map(|touch| {
+            let own = Some(touch.path.as_str()).filter(|path| !has_dots(path));
+            own.into_iter().chain(call.target(&touch.path)).map(str::to_owned)
+        });
+        if let Some(folder) = folders.find(|folder| all_in(&folder)) {
+            return Some(in_folder(&folder));
+        }
+    }
     if let Some(folder) = call.below(&rule.pattern) {
         return Some(in_folder(folder));
     }

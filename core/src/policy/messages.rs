@@ -6,46 +6,77 @@ use super::shell::{Piece, ShellWord};
 use super::values::fills_outside_quotes;
 
 /// Whether a word is a file that another command writes, and that is read for nothing but what is in it: `diff <(a) <(b)`.
-pub(super) fn is_data(words: &[ShellWord], at: usize) -> bool {
+fn is_data(words: &[ShellWord], at: usize) -> bool {
     let is_whole = words[at].is_made_file() && words[at].pieces.len() == 2;
     is_whole && reading(words) == Reading::Only && taker(words).is_none()
 }
 
-/// Whether a word is sent by curl, and no file: what stands behind a text that is no `@` can make none of it.
-pub(super) fn is_sent(words: &[ShellWord], at: usize) -> bool {
+/// Whether a word surely is no file, whatever is filled in there.
+pub(super) fn is_no_file(words: &[ShellWord], at: usize) -> bool {
+    is_data(words, at) || is_message(words, at) || is_sent(words, at)
+}
+
+/// Options of curl whose values it sends; a value that begins with `@` is a file.
+const SENT: [&str; 14] = [
+    "-A",
+    "-H",
+    "-X",
+    "-b",
+    "-d",
+    "-e",
+    "-u",
+    "--data",
+    "--data-binary",
+    "--data-raw",
+    "--header",
+    "--json",
+    "--user",
+    "--user-agent",
+];
+
+/// Others that have a value, and longer ones that have none. Behind any other nobody knows what a word is.
+const VALUED: &str = "-C -E -F -K -P -Q -T -Y -c -m -o -r -t -w -x -y -z --cacert --connect-timeout --max-time --output \
+    --request --retry --url --write-out";
+const BARE: &str = "--compressed --fail --insecure --location --show-error --silent --verbose";
+
+/// Whether a word is sent by curl, and no file: what is filled in behind a text that is no `@` can make none of it.
+fn is_sent(words: &[ShellWord], at: usize) -> bool {
     let is_curl = words.first().is_some_and(|word| word.is_literal && word.text == "curl");
     if !is_curl || at == 0 || words[at].is_known() || !words[at].is_one && fills_outside_quotes(&words[at].raw) {
         return false;
     }
     let Some(Piece::Text(begins)) = words[at].pieces.first() else { return false };
-    let sends = [
-        "-H",
-        "--header",
-        "-d",
-        "--data",
-        "--data-raw",
-        "--data-binary",
-        "-A",
-        "--user-agent",
-        "-u",
-        "--user",
-        "-e",
-        "--referer",
-    ];
-    let is_address = ["http://", "https://", "localhost", "127.0.0.1"].iter().any(|host| begins.starts_with(host));
-    // Its last part may be the name that it is saved under.
-    let keeps_names =
-        |word: &ShellWord| word.is_flag() && (word.text.contains(['O', 'J']) || word.text.starts_with("--remote"));
-    match words[at - 1].text.as_str() {
-        flag if sends.contains(&flag) => !begins.starts_with('@'),
-        before => {
-            is_address && (at == 1 || !before.starts_with('-') || before == "-s") && !words.iter().any(keeps_names)
+    // From the left, since what looks like an option may be the value of the one before it.
+    let has = |list: &str, flag: &str| list.split_whitespace().any(|one| one == flag);
+    let mut place = 1;
+    while place < at {
+        let flag = words[place].text.as_str();
+        let is_bare = |flag: &str| flag.len() > 1 && flag[1..].chars().all(|c| "fgGiIkLNsSv".contains(c));
+        if !words[place].is_known() && words[place].is_flag() {
+            return false;
+        }
+        if !words[place].is_flag() || is_bare(flag) || has(BARE, flag) {
+            place += 1;
+        } else if SENT.contains(&flag) && place + 1 == at {
+            // `-b a=b` is a cookie, and without the sign it is a file.
+            return !begins.starts_with('@') && (flag != "-b" || begins.contains('='));
+        } else if SENT.contains(&flag) || has(VALUED, flag) {
+            place += 2;
+        } else {
+            return false;
         }
     }
+    let is_address = ["http://", "https://", "localhost", "127.0.0.1"].iter().any(|host| begins.starts_with(host));
+    // Its last part may be the name that it is saved under, and so may what stands in its braces.
+    let keeps_names = |word: &ShellWord| {
+        let text = word.text.as_str();
+        word.is_flag() && (text.contains(['O', 'J']) || text.starts_with("--remote")) || text.contains('#')
+    };
+    place == at && is_address && !words.iter().any(keeps_names)
 }
 
 /// Whether a word is what people are told, and no file: `git commit -m x`. In quotes it stays one word.
-pub(super) fn is_message(words: &[ShellWord], at: usize) -> bool {
+fn is_message(words: &[ShellWord], at: usize) -> bool {
     if at == 0 || !words[at].is_one && fills_outside_quotes(&words[at].raw) {
         return false;
     }

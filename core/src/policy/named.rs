@@ -4,6 +4,7 @@ use super::access::{Access, FileAccess};
 use super::call::Context;
 use super::command::name_of;
 use super::copying::copied;
+use super::find_tests::is_passed_over;
 use super::leaving_out::left_out;
 use super::path::absolute;
 use super::shell::ShellWord;
@@ -119,10 +120,9 @@ pub(crate) fn files_of(words: &[ShellWord], folders: &[String], context: &Contex
     let Some((first, rest)) = words.split_first() else { return vec![] };
     let name = name_of(&first.text);
     let mut accesses = vec![];
-    // What may be meant otherwise after all, is found among all words of a line.
-    let left_out = left_out(words, || false);
+    let passed_over = passed_over(words);
     let copied = copied(words);
-    let is_taken = |at: usize| !left_out.iter().any(|left| left.at == at);
+    let is_taken = |at: usize| !passed_over.contains(&at);
     let is_only_read = |at: usize| copied.as_ref().is_some_and(|copied| copied.sources.contains(&at));
     let mut all = |access: Access| {
         let taken = |at: &usize| is_taken(*at) && !(access == Access::Write && is_only_read(*at));
@@ -153,6 +153,13 @@ pub(crate) fn files_of(words: &[ShellWord], folders: &[String], context: &Contex
         }
     }
     accesses
+}
+
+/// The places of the words that say what a command passes over. What may be meant otherwise after all, is found among all
+/// words of a line.
+pub(crate) fn passed_over(words: &[ShellWord]) -> Vec<usize> {
+    let left_out = left_out(words, || false).into_iter().map(|left| left.at);
+    left_out.chain((0..words.len()).filter(|at| is_passed_over(words, *at))).collect()
 }
 
 /// sed's `-i`, also in `-Ei` and shortened. What follows e and f is theirs.

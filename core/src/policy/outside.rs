@@ -77,7 +77,7 @@ mod tests {
     use crate::policy::{Decision, Given, Rule, RuleSource};
 
     fn rule(origin: Origin, pattern: &str) -> Rule {
-        let source = RuleSource { origin, place: None, base: "/work".to_owned() };
+        let source = RuleSource { origin, place: None, base: "/home/ann".to_owned() };
         Rule::new(Decision::Allow, pattern, source).unwrap()
     }
 

@@ -150,7 +150,7 @@ fn prints_paths(rest: &[ShellWord]) -> bool {
 }
 
 /// What `date` makes of a format with a text in it, as a pattern. None for any other word.
-fn date_pattern(word: &str) -> Option<String> {
+pub(super) fn date_pattern(word: &str) -> Option<String> {
     let mut pattern = String::new();
     let mut chars = word.strip_prefix('+')?.chars();
     while let Some(c) = chars.next() {

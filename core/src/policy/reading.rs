@@ -4,7 +4,7 @@ use super::awk;
 use super::command::{is_the_systems, name_of};
 use super::git_files;
 use super::inert::started;
-use super::shell::ShellWord;
+use super::shell::{Piece, ShellWord};
 use super::{options, sed};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -230,6 +230,8 @@ pub(crate) enum Descent {
     No,
     /// It has to do with what is in a folder that is meant as a whole.
     Named,
+    /// It removes what is in it, or changes its modes, and shows none of it.
+    Changed,
     /// It reads or moves all that is in it.
     All,
 }
@@ -243,19 +245,33 @@ pub(crate) fn descent(words: &[ShellWord]) -> Descent {
         rest.iter().any(|word| word.is_flag() && !word.text.starts_with("--") && word.text.contains(letters))
     };
     let long = |begin: &str| rest.iter().any(|word| word.text.starts_with(begin));
+    // An option may come from elsewhere.
+    let is_unsure = rest.iter().any(|word| !word.is_known());
+    // What another program prints may be one where enough stands behind it.
+    let is_printed_option = rest.iter().enumerate().any(|(at, word)| {
+        let begins =
+            !matches!(word.pieces.first(), Some(Piece::Text(text)) if !text.starts_with('-') && !text.is_empty());
+        begins && word.pieces.contains(&Piece::Unknown) && !word.is_made_file() && at + 2 < rest.len()
+    });
     let enters = match name_of(&first.text) {
         "rgrep" => true,
-        "grep" | "egrep" | "fgrep" => short(&['r', 'R', 'd']) || long("--rec") || long("--de") || long("--di"),
+        "grep" | "egrep" | "fgrep" => {
+            short(&['r', 'R', 'd']) || long("--rec") || long("--de") || long("--di") || is_printed_option
+        }
         "rg" | "ag" => {
             !long("--files") && !long("--version") && !long("--help") && !long("--type-list") || long("--files-w")
         }
         "git" => return git_files::descent(rest),
         "diff" => true,
-        "cp" => short(&['r', 'R', 'a']) || long("--rec") || long("--arch"),
-        "chmod" | "chown" | "touch" | "mkdir" | "rmdir" | "ls" | "cd" | "pushd" | "popd" | "find" | "fd" | "stat"
-        | "pwd" | "du" | "df" | "test" | "[" | "[[" | "echo" | "printf" | "which" | "tree" | "realpath"
-        | "readlink" | "cat" | "head" | "tail" | "wc" | "rm" | "sh" | "bash" | "zsh" | "for" | "select" | "case"
-        | "in" | "source" | "." | "sed" | "awk" | "sort" | "uniq" | "file" | "jq" => false,
+        "cp" => short(&['r', 'R', 'a']) || long("--rec") || long("--arch") || is_printed_option,
+        "rm" if is_unsure || short(&['r', 'R', 'd']) || long("--r") => return Descent::Changed,
+        "chmod" | "chown" | "chgrp" | "setfacl" if is_unsure || short(&['R']) || long("--r") => {
+            return Descent::Changed;
+        }
+        "chmod" | "chown" | "chgrp" | "setfacl" | "touch" | "mkdir" | "rmdir" | "ls" | "cd" | "pushd" | "popd"
+        | "find" | "fd" | "stat" | "pwd" | "du" | "df" | "test" | "[" | "[[" | "echo" | "printf" | "which" | "tree"
+        | "realpath" | "readlink" | "cat" | "head" | "tail" | "wc" | "rm" | "sh" | "bash" | "zsh" | "for"
+        | "select" | "case" | "in" | "source" | "." | "sed" | "awk" | "sort" | "uniq" | "file" | "jq" => false,
         "python" | "python3" if rest.iter().any(|word| word.text == "zipapp") => true,
         "python" | "python3" if rest.iter().any(|word| matches!(word.text.as_str(), "tarfile" | "zipfile")) => {
             short(&['c']) || long("--cr")

@@ -3,7 +3,9 @@
 
 use super::access::Action;
 use super::call::{Call, Context};
+use super::candidates::names_in;
 use super::command::name_of;
+use super::critical_places::RemovalView;
 use super::erasing::{changes_all, codes, erases, is_disk};
 use super::folders::Folders;
 use super::git_files::subcommand;
@@ -11,12 +13,13 @@ use super::handed_removal::handed_removals;
 use super::implied::settings;
 use super::inert::is_inert;
 use super::leaving::is_lost;
-use super::linking::{led_to_anywhere, through_links};
+use super::linking::led_to_anywhere;
 use super::options;
-use super::path::{absolute, has_dots, joined, lies_in, with_dots};
-use super::processes::{is_open, without_proc};
-use super::removers::{is_own, removed, removed_by_tools, takes_the_folder};
-use super::shell::{ANY, ONE, OUTER, Piece, STAR, ShellWord, Way};
+use super::path::lies_in;
+use super::removers::{
+    is_own, names_remover, orders_removal, removed, removed_by_tools, removes_no_folder, takes_the_folder,
+};
+use super::shell::{STAR, ShellWord, Way};
 use super::sought::picks;
 use super::starts::runs_elsewhere;
 use super::suspects::{Found, Suspects};
@@ -56,6 +59,7 @@ pub(crate) fn critical(call: &Call, action: &Action, context: &Context) -> Optio
         suspects,
         is_own: removal.is_own,
         spares_here: removal.spares_here,
+        is_guess: removal.is_guess,
     };
     for (removal, names) in &handed {
         let Some(shapes) = names.shapes(suspects, call, context) else {
@@ -109,6 +113,8 @@ pub(super) struct RemovingCommand {
     spares_here: bool,
     /// A folder is meant by the last parts of its path as well.
     by_its_end: bool,
+    /// A program that is not known is told to remove something: what its words name may be that.
+    is_guess: bool,
 }
 
 /// Everything in a line that may remove something.
@@ -124,6 +130,7 @@ fn removals(suspects: &Suspects) -> Vec<RemovingCommand> {
             let counts = |words: &&[ShellWord]| !is_elsewhere || !changes_all(words);
             let behind = (1..command.words.len()).map(|at| &command.words[at..]);
             removals.extend(behind.filter(counts).filter_map(removal));
+            removals.extend(ordered(command, suspects, is_elsewhere));
         }
         let may_be_remover = |word: &ShellWord| {
             let shapes = suspects.variables.spellings(word);
@@ -156,7 +163,11 @@ fn removals(suspects: &Suspects) -> Vec<RemovingCommand> {
     // What a variable tells cargo to clean.
     let cleans = |command: &Found| command.words.iter().any(|word| word.text == "clean");
     if suspects.found.iter().any(cleans) {
-        let set = suspects.found.iter().flat_map(settings).filter(|(name, _)| name == "CARGO_TARGET_DIR");
+        let set = suspects
+            .found
+            .iter()
+            .flat_map(settings)
+            .filter(|(name, _)| matches!(name.as_str(), "CARGO_TARGET_DIR" | "CARGO_BUILD_TARGET_DIR"));
         let words = set.map(|(_, value)| value).collect();
         removals.push(RemovingCommand { words, ..RemovingCommand::default() });
     }
@@ -173,6 +184,46 @@ fn removals(suspects: &Suspects) -> Vec<RemovingCommand> {
         removals.push(RemovingCommand { words, ..RemovingCommand::default() });
     }
     removals
+}
+
+/// What a program of which nothing is known may remove, as it is told to: `hugo --cleanDestinationDir -d ~`.
+fn ordered(command: &Found, suspects: &Suspects, is_elsewhere: bool) -> Option<RemovingCommand> {
+    let first = command.words.first()?;
+    let name = name_of(&first.text);
+    let is_known = matches!(name, "git" | "cargo") || removes_no_folder(name) || removal(&command.words).is_some();
+    let orders = if is_elsewhere { names_remover } else { orders_removal };
+    if is_known || !command.words[1..].iter().any(orders) {
+        return None;
+    }
+    // What only the environment knows is what people give their tools: `docker rm $(docker ps -q)`.
+    let literal = |word: &ShellWord| suspects.variables.shapes(word).into_iter().filter(|shape| is_literal(shape));
+    let names = command.words[1..].iter().flat_map(|word| {
+        // Of what is run elsewhere only the folders that it is given are of this machine: `-v /:/h`.
+        let is_given = word.text.contains([':', ',']);
+        let shapes = literal(word).filter(|_| !is_elsewhere || is_given);
+        let names = match is_elsewhere {
+            true => shapes.map(|shape| given_folder(&shape)).collect::<Vec<_>>(),
+            false => shapes.flat_map(|shape| names_in(&shape)).collect(),
+        };
+        names.into_iter().filter(|_| !word.text.split_once('=').is_some_and(|(name, _)| is_target(name)))
+    });
+    let set = suspects.found.iter().flat_map(settings).filter(|(name, _)| !is_target(name) && !is_elsewhere);
+    let set = set.flat_map(|(_, value)| literal(&value).collect::<Vec<_>>());
+    // What is in `/tmp` everybody may throw away.
+    let words = names.chain(set).filter(|name| name != "/tmp").map(|name| ShellWord::plain(&name)).collect();
+    Some(RemovingCommand { words, is_guess: true, ..RemovingCommand::default() })
+}
+
+/// `make clean DESTDIR=/` means where something was put, and not what it removes there.
+fn is_target(name: &str) -> bool {
+    matches!(name.to_ascii_uppercase().as_str(), "DESTDIR" | "HOME" | "PATH" | "PREFIX" | "SHELL" | "SYSROOT")
+}
+
+/// The folder of this machine in `/:/h` and in `type=bind,source=/,target=/h`.
+fn given_folder(shape: &str) -> String {
+    let named = shape.split(',').find_map(|part| part.strip_prefix("source=").or_else(|| part.strip_prefix("src=")));
+    let folder = named.or_else(|| shape.split(':').next()).unwrap_or_default();
+    folder.trim_start_matches("--volume=").trim_start_matches("-v").to_owned()
 }
 
 /// What is removed in a text that something may run.
@@ -260,142 +311,4 @@ fn emptied(suspects: &Suspects) -> Option<RemovingCommand> {
     let words = redirects.filter(|redirect| redirect.way == Way::Out && is_pattern(&redirect.target));
     let words: Vec<ShellWord> = words.map(|redirect| redirect.target.clone()).collect();
     (!words.is_empty()).then(|| RemovingCommand { words, spares_here: true, ..RemovingCommand::default() })
-}
-
-/// Folders right below the root that every system has.
-const SYSTEMS_OWN: &str = "Applications Library System Users Volumes bin boot dev etc home lib lib64 media mnt nix opt \
-    private proc root run sbin srv sys tmp usr var";
-
-struct RemovalView<'a> {
-    call: &'a Call,
-    context: &'a Context,
-    suspects: &'a Suspects,
-    is_own: bool,
-    spares_here: bool,
-}
-
-impl RemovalView<'_> {
-    fn is_critical(&self, word: &ShellWord, from: &str) -> bool {
-        // A part of the name of a folder that everybody has, with another end.
-        let cuts_place = |piece: &Piece| matches!(piece, Piece::MadeOf(name, _) if matches!(name.as_str(), "PWD" | "HOME" | "OLDPWD"));
-        let goes_on = |piece: &Piece| !matches!(piece, Piece::Text(text) if text.starts_with('/'));
-        if word.pieces.windows(2).any(|pair| cuts_place(&pair[0]) && goes_on(&pair[1])) {
-            return true;
-        }
-        // Above what a command prints everything may lie.
-        if word.pieces.iter().any(is_made) && has_dots(&word.text) {
-            return true;
-        }
-        let shapes = self.suspects.variables.shapes(word);
-        // The link itself may go: what lies behind it may not.
-        let led = shapes.iter().filter(|shape| shape.contains('/')).flat_map(|shape| {
-            through_links(shape, &self.suspects.found).into_iter().filter(|led| !is_link_itself(shape, led))
-        });
-        let led: Vec<String> = led.collect();
-        shapes.iter().chain(&led).any(|shape| self.is_critical_shape(shape, word, from))
-    }
-
-    fn is_critical_shape(&self, shape: &str, word: &ShellWord, from: &str) -> bool {
-        // `x/*` takes all that is in x, which is as bad as x; so do `x/**`, `x/?*` and `x/*/`, or nearly.
-        let mut folder = shape;
-        let mut all_in_it = false;
-        loop {
-            let whole = folder.trim_end_matches('/');
-            let last = whole.rsplit('/').next().unwrap_or_default();
-            if !last.contains([STAR, ONE]) || !last.chars().all(|c| matches!(c, STAR | ONE | '.')) {
-                break;
-            }
-            folder = &whole[..whole.len() - last.len()];
-            all_in_it = true;
-        }
-        if folder.is_empty() && !all_in_it {
-            return !word.is_literal;
-        }
-        // Before anything is left out of it: the process may be what is not known.
-        let folder = without_proc(folder, from);
-        if folder.starts_with('/') && is_open(&folder) {
-            return true;
-        }
-        if folder.starts_with([ANY, OUTER]) {
-            let below = folder.split_once('/').map_or("", |(_, rest)| rest);
-            let known: String = below.chars().filter(|c| !matches!(*c, ANY | OUTER | '/')).collect();
-            // A part of a folder that everybody has, cut in a way that is not followed.
-            let cuts_place = |piece: &Piece| matches!(piece, Piece::MadeOf(name, _) if matches!(name.as_str(), "PWD" | "HOME" | "OLDPWD"));
-            if !known.is_empty() {
-                return self.is_critical_if_empty(&folder) || word.pieces.iter().any(cuts_place);
-            }
-            return self.is_own || folder.starts_with(ANY) && word.pieces.iter().any(is_made);
-        }
-        // A variable may be empty, and then `~/$X` is the home.
-        let folder: String = folder.chars().filter(|c| !matches!(*c, ANY | OUTER)).collect();
-        // `~+` and `~-` are folders one is or was in.
-        let on_stack = folder.strip_prefix("~+").or_else(|| folder.strip_prefix("~-"));
-        let folder =
-            on_stack.map_or(folder.clone(), |below| format!("{from}/{}", below.trim_start_matches(char::is_numeric)));
-        let folder = without_proc(&folder, from);
-        let Some(path) = absolute(&folder, from, self.context.home.as_deref()).filter(|path| !is_open(path)) else {
-            return true;
-        };
-        let target = self.call.target(&path).filter(|_| is_literal(&path));
-        // What is above a link is above where it leads.
-        let dotted = has_dots(&folder).then(|| with_dots(&folder, from, self.context.home.as_deref()));
-        let above = dotted.as_deref().and_then(|path| self.call.target(path));
-        std::iter::once(path.as_str()).chain(target).chain(above).any(|path| self.is_place(path))
-            || all_in_it && self.lies_in_place(shape, from)
-    }
-
-    /// Whether what a pattern stands for lies right in such a folder, links followed.
-    fn lies_in_place(&self, shape: &str, from: &str) -> bool {
-        let pattern = absolute(shape, from, self.context.home.as_deref());
-        let made = pattern.as_deref().and_then(|pattern| self.call.expansion(pattern)).unwrap_or_default();
-        let folder_of = |path: &String| {
-            // A link to something of another name is removed itself.
-            let (folder, name) = self.call.target(path)?.rsplit_once('/')?;
-            path.ends_with(&format!("/{name}")).then(|| folder.to_owned())
-        };
-        made.iter().filter_map(folder_of).any(|folder| !folder.is_empty() && self.is_place(&folder))
-    }
-
-    /// Whether what stands behind a variable is critical where that is empty: then it is a whole path.
-    fn is_critical_if_empty(&self, folder: &str) -> bool {
-        let behind = folder.trim_start_matches([ANY, OUTER]);
-        if !behind.starts_with('/') || behind.contains([ANY, OUTER, STAR, ONE]) {
-            return false;
-        }
-        let path = joined("/", behind);
-        SYSTEMS_OWN.split_whitespace().any(|name| path[1..] == *name) || self.holds_a_place(&path)
-    }
-
-    /// Whether the home or a folder that one works in lies there.
-    fn holds_a_place(&self, path: &str) -> bool {
-        let here = [self.context.cwd.as_str(), &self.context.started];
-        let mut places = here.into_iter().chain(self.context.home.as_deref());
-        places.any(|place| self.context.both(place).any(|place| lies_in(place, path)))
-    }
-
-    /// The root, what is right below it, the home, and the folders that one works in or that these lie in.
-    fn is_place(&self, path: &str) -> bool {
-        let top = path.matches('/').count() == 1;
-        let here = [self.context.cwd.as_str(), &self.context.started].into_iter().filter(|_| !self.spares_here);
-        let mut places = here.chain(self.context.home.as_deref()).flat_map(|place| self.context.both(place));
-        if is_literal(path) {
-            return top || places.any(|place| lies_in(place, path));
-        }
-        // A pattern takes what it fits, part by part.
-        let parts: Vec<&str> = path.split('/').collect();
-        let fits = |place: &str| {
-            let there: Vec<&str> = place.split('/').collect();
-            parts.len() <= there.len() && parts.iter().zip(&there).all(|(part, name)| may_be(part, name))
-        };
-        top || places.any(fits)
-    }
-}
-
-/// Whether a name ends with the link through which it would lead.
-fn is_link_itself(shape: &str, led: &str) -> bool {
-    led.ends_with('/') && !shape.ends_with('/')
-}
-
-fn is_made(piece: &Piece) -> bool {
-    matches!(piece, Piece::Unknown)
 }

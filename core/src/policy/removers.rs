@@ -93,3 +93,50 @@ pub(super) fn takes_the_folder(words: &[ShellWord]) -> bool {
             .take_while(|word| !does_more(&word.text))
             .any(|word| matches!(word.text.as_str(), "-name" | "-iname" | "-path" | "-regex" | "-empty" | "-type"))
 }
+
+/// Words by which programs are told to remove something.
+const ORDERS: [&str; 15] = [
+    "clean",
+    "cleanup",
+    "clear",
+    "del",
+    "delete",
+    "destroy",
+    "erase",
+    "prune",
+    "purge",
+    "remove",
+    "rm",
+    "state=absent",
+    "uninstall",
+    "unlink",
+    "wipe",
+];
+
+/// Programs that speak of removing in words of their own, or only copy, show and find what is called so.
+pub(super) fn removes_no_folder(name: &str) -> bool {
+    const ONES: &str = "aws az bat batcat code consul cp etcdctl eza exa fd fdfind gcloud gh glab install ln mongosh mysql \
+        psql redis-cli scp sftp sqlite3 vault";
+    ONES.split_whitespace().any(|one| one == name)
+}
+
+/// What ends one word of a text and begins another.
+const ENDS: [char; 10] = [' ', ';', '&', '|', '(', ')', '"', '\'', '\n', '\t'];
+
+/// Whether a word tells a program to remove something: an order, an option that is called like one, or one in a text.
+pub(super) fn orders_removal(word: &ShellWord) -> bool {
+    let text = word.text.to_lowercase();
+    if let Some(option) = text.strip_prefix('-') {
+        let name = option.split('=').next().unwrap_or_default();
+        // `--rm` of docker takes away what it made itself.
+        return ORDERS.iter().filter(|order| order.len() > 3).any(|order| name.contains(order));
+    }
+    // `remove-all` and `delete_all` as well.
+    let orders = |part: &str| part.split(['-', '_']).next().is_some_and(|first| ORDERS.contains(&first));
+    text.split(ENDS).any(|part| ORDERS.contains(&part) || orders(part))
+}
+
+/// The same where only a program that does nothing else counts.
+pub(super) fn names_remover(word: &ShellWord) -> bool {
+    word.text.split(ENDS).any(|part| is_own(name_of(part)))
+}

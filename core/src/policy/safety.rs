@@ -25,7 +25,8 @@ const PROTECTED_FOLDERS: [&str; 13] = [
 ];
 
 /// The same, where the folder above it tells which one is meant.
-const PROTECTED_BELOW: [(&str, &str); 11] = [
+const PROTECTED_BELOW: [(&str, &str); 13] = [
+    (".oh-my-zsh", "custom"),
     (".config", "autostart"),
     (".config", "direnv"),
     (".config", "environment.d"),
@@ -33,10 +34,75 @@ const PROTECTED_BELOW: [(&str, &str); 11] = [
     (".config", "git"),
     (".config", "mise"),
     (".config", "nvim"),
+    (".config", "powershell"),
     (".config", "systemd"),
     (".config", "tmux"),
     ("code", "user"),
     ("library", "launchagents"),
+];
+
+/// What does the same for everyone on the machine: files of `/etc`, and folders with all that is in them. Claude Code's
+/// managed settings can switch off the hooks of every project.
+const PROTECTED_IN_ETC: [&str; 48] = [
+    "anacrontab",
+    "bash.bash_logout",
+    "bash.bashrc",
+    "bash_completion.d",
+    "bashrc",
+    "claude-code",
+    "cron.d",
+    "cron.daily",
+    "cron.hourly",
+    "cron.monthly",
+    "cron.weekly",
+    "crontab",
+    "csh.cshrc",
+    "csh.login",
+    "direnv",
+    "environment",
+    "environment.d",
+    "fish",
+    "gitattributes",
+    "gitconfig",
+    "init.d",
+    "inputrc",
+    "ksh.kshrc",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "ld.so.preload",
+    "mkshrc",
+    "npmrc",
+    "pam.d",
+    "passwd",
+    "profile",
+    "profile.d",
+    "rc.local",
+    "security",
+    "shadow",
+    "ssh",
+    "sudo.conf",
+    "sudoers",
+    "sudoers.d",
+    "systemd",
+    "tmux.conf",
+    "x11",
+    "xdg",
+    "zlogin",
+    "zprofile",
+    "zsh",
+    "zshenv",
+    "zshrc",
+];
+
+/// The same elsewhere: whole paths, and folders with all that is in them.
+const PROTECTED_FOR_ALL: [&str; 7] = [
+    "/library/application support/claudecode",
+    "/lib/systemd",
+    "/run/systemd/system",
+    "/usr/etc",
+    "/usr/lib/systemd",
+    "/usr/local/etc",
+    "/var/spool/cron",
 ];
 
 /// Files with the same effect.
@@ -122,7 +188,11 @@ pub(crate) fn is_protected(path: &str, context: &Context) -> bool {
             || PROTECTED_BELOW.iter().any(|(folder, name)| above == *folder && is(part, name))
             || at + 1 == parts.len() && PROTECTED_FILES.iter().any(|name| is(part, name))
     });
-    named && !is_plan(&path, context) || context.ours.iter().any(|ours| lies_in(&path, &ours.to_lowercase()))
+    let below_etc = path.strip_prefix("/private").unwrap_or(&path).strip_prefix("/etc/");
+    let in_etc = below_etc.and_then(|rest| rest.split('/').next());
+    let of_all = in_etc.is_some_and(|part| PROTECTED_IN_ETC.iter().any(|name| is(part, name)))
+        || PROTECTED_FOR_ALL.iter().any(|place| lies_in(&path, place));
+    named && !is_plan(&path, context) || of_all || context.ours.iter().any(|ours| lies_in(&path, &ours.to_lowercase()))
 }
 
 /// Whether this is one of the files in which Claude Code has the model write its plans, in plan mode: people are shown it
@@ -164,6 +234,24 @@ pub(crate) fn protected(call: &Call, action: &Action, context: &Context) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_decides_for_everyone_on_the_machine_is_protected() {
+        let context = Context::of("/home/ann/project", Some("/home/ann"));
+        for path in [
+            "/etc/claude-code/managed-settings.json",
+            "/etc/claude-code",
+            "/private/etc/zshrc",
+            "/Library/Application Support/ClaudeCode/managed-settings.json",
+            "/etc/profile.d/a.sh",
+            "/etc/ld.so.preload",
+        ] {
+            assert!(is_protected(path, &context), "{path}");
+        }
+        for path in ["/etc/hosts", "/etc/motd", "/home/ann/project/etc/profile", "/srv/etc/environment", "/etc"] {
+            assert!(!is_protected(path, &context), "{path}");
+        }
+    }
 
     #[test]
     fn the_files_of_plan_mode_are_the_only_ones_of_claude_code_that_are_not_protected() {

@@ -14,12 +14,13 @@ use super::copying::copied;
 use super::erasing::interprets;
 use super::find_tests::is_passed_over;
 use super::folders::{Folders, prints_git_folder};
+use super::git_files::cleans_here;
 use super::handing::{inner, marks, taker};
 use super::inert::{is_inert, started};
 use super::leaving::is_lost;
 use super::leaving_out::{left_out, stops_early};
 use super::linking::led_to;
-use super::messages::{is_data, is_message, is_sent};
+use super::messages::is_no_file;
 use super::reading::{Descent, Reading, descent, descent_of, prints_names, reading};
 use super::saving::saved_as;
 use super::searching::searches_here;
@@ -172,10 +173,7 @@ impl Toucher<'_> {
         let is_perhaps = command.is_in_text;
         let touch = Touch { path: String::new(), may_change, is_word: true, is_perhaps, descent, passed_over };
         for (at, word) in command.words.iter().enumerate().skip(1) {
-            let is_no_file = is_data(&command.words, at)
-                || is_message(&command.words, at)
-                || is_passed_over(&command.words, at)
-                || is_sent(&command.words, at);
+            let is_no_file = is_no_file(&command.words, at) || is_passed_over(&command.words, at);
             if !left_out.iter().any(|left| left.at == at) && !is_no_file {
                 let may_change = may_change && !copied.as_ref().is_some_and(|copied| copied.sources.contains(&at));
                 let descent = descent_of(&command.words, at, descent);
@@ -198,7 +196,8 @@ impl Toucher<'_> {
         let is_fed = command.joint == Joint::Pipe;
         let searches =
             |words: &[ShellWord]| super::reading::descent(words) == Descent::All && searches_here(words, is_fed);
-        if starts(&command.words).into_iter().any(|start| searches(&command.words[start..])) {
+        let here = |words: &[ShellWord]| searches(words) || cleans_here(words);
+        if starts(&command.words).into_iter().any(|start| here(&command.words[start..])) {
             self.word(&ShellWord::plain("."), &touch);
         }
         if kind == Reading::Perhaps && !is_inert(&command.words) {

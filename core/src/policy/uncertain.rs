@@ -1,5 +1,6 @@
 //! Programs of a line whose names are not certain: by a variable, by a pattern, or in a text that something may run.
 
+use super::awk;
 use super::code;
 use super::command::name_of;
 use super::receivers;
@@ -39,7 +40,8 @@ impl Suspects {
         let shapes = |word: &ShellWord| self.variables.shapes(word);
         let evaluated = name_of(&word.text) == "eval"
             && words[start + 1..].iter().flat_map(shapes).any(|shape| shape.contains(ANY));
-        if evaluated {
+        let code = awk::code(&words[start + 1..]).filter(|_| awk::is_awk(name_of(&word.text)));
+        if evaluated || code.is_some_and(|code| shapes(code).iter().any(|shape| awk::may_begin_with_any(shape))) {
             self.unseen = Some("it runs a text that nobody can read here");
         }
         if is_own || word.is_literal {

@@ -110,6 +110,7 @@ impl State {
             Record::Taken { connector, position, messages } => self.taken(connector, *position, messages),
             Record::Called { session, call } => self.called(*session, call, at),
             Record::DefaultModeSet { folder, mode, by } => self.set_default_mode(folder, *mode, by, at),
+            Record::EditorTrusted { process, what, by } => self.trust_editor(process, what, by, at),
             Record::Redacted { .. } | Record::AccessDenied { .. } => {}
         }
         self.note_activity(at, record);

@@ -20,7 +20,7 @@ pub type SubjectEnds = Vec<(Subject, u64)>;
 
 /// Of the very sources that make a state what it is: what another program wrote means something else.
 const STAMP: u64 = {
-    const SOURCES: [&[u8]; 22] = [
+    const SOURCES: [&[u8]; 23] = [
         include_bytes!("../ask.rs"),
         include_bytes!("../connector.rs"),
         include_bytes!("../event.rs"),
@@ -33,6 +33,7 @@ const STAMP: u64 = {
         include_bytes!("apply.rs"),
         include_bytes!("asks.rs"),
         include_bytes!("connectors.rs"),
+        include_bytes!("editors.rs"),
         include_bytes!("implied_moves.rs"),
         include_bytes!("labels.rs"),
         include_bytes!("limits.rs"),
@@ -68,7 +69,7 @@ macro_rules! fields_of_records {
             revision, last, sessions, ended, labels, events, queues, arrivals, settled_events, outside, asks,
             ask_records, open_asks, awaiting, unconfirmed, codes, settled_asks, unasked_calls, settled_texts,
             settled_bytes, joined, opened, chats, chat_order, numbered_chats, keys, key_order, misses, people, tokens,
-            token_roles, default_modes, pairings, pairing_misses, connectors, replies
+            token_roles, default_modes, trusted_editors, pairings, pairing_misses, connectors, replies
         }
     };
 }

@@ -6,8 +6,18 @@ pub(super) const NO_SUCH_METHOD: i32 = -32601;
 pub(super) const BAD_PARAMETERS: i32 = -32602;
 pub(super) const INTERNAL: i32 = -32603;
 
-/// Why there is no result: a code of JSON-RPC, and words.
-pub(super) type RpcError = (i32, String);
+/// Why there is no result: a code of JSON-RPC, words, and what a server adds to them.
+pub(super) struct RpcError {
+    pub(super) code: i32,
+    pub(super) message: String,
+    pub(super) data: Option<Value>,
+}
+
+impl RpcError {
+    pub(super) fn new(code: i32, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None }
+    }
+}
 
 /// A request of the client.
 pub(super) struct RpcRequest<'a> {
@@ -53,12 +63,18 @@ where
     };
     match answered {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-        Err((code, message)) => json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}),
+        Err(RpcError { code, message, data }) => {
+            let mut error = json!({"code": code, "message": message});
+            if let Some(data) = data {
+                error["data"] = data;
+            }
+            json!({"jsonrpc": "2.0", "id": id, "error": error})
+        }
     }
 }
 
 pub(super) fn no_such_method(method: &str) -> RpcError {
-    (NO_SUCH_METHOD, format!("no method {method}"))
+    RpcError::new(NO_SUCH_METHOD, format!("no method {method}"))
 }
 
 /// What a tool has said, as a result.

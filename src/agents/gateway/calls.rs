@@ -12,15 +12,15 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::catalog::ListedTool;
+use super::catalog::{ListedTool, why};
 use super::late::{PendingAnswer, SameCall};
 use super::leaving::StoppedWaiting;
 use super::session::ClientSession;
 use crate::session::gatekeeper::{
     CallKey, Capabilities, ClientFlags, DecidedBy, Decision, FinishedCall, GatekeeperAnswer, ToolRequest,
-    WithoutDecision,
+    WithoutDecision, call_digest,
 };
-use crate::upstream::{CallFailure, PassedRequest, Upstreams, is_told_apart};
+use crate::upstream::{ADDRESS_FIRST, CallFailure, PassedRequest, Upstreams, is_told_apart};
 
 /// A larger result is not passed on: no line of the client's may be longer.
 const LARGEST_RESULT: usize = 16 << 20;
@@ -99,6 +99,7 @@ impl ClientSession {
             // A rule that may be meant for the tool of another server lets nothing pass.
             flags: ClientFlags {
                 description: Some(format!("{}{}", tool.in_words(), in_words(&meta))),
+                mcp: Some(tool.named()),
                 suppress_always: !is_told_apart(&tool.server, &tool.name) || tool.wants_person(),
                 requires_user_interaction: tool.wants_person(),
                 ..ClientFlags::default()
@@ -144,14 +145,13 @@ impl ClientSession {
             of_client,
         };
         let called = upstreams.request(&tool.server, &passed).await;
-        if called.as_ref().is_ok_and(|result| result["resultType"] == "input_required") {
+        if wants_more(&called) {
             // The client makes it again, with what was asked for: it is the same call.
             let input = Some(request.input.clone());
             let decision = Decision::Allow { input, remember: vec![], scope: Scope::Once, by: DecidedBy::Person };
             self.late.keep(same, PendingAnswer::known(decision.into()));
         }
-        let has_failed = called.as_ref().map_or(true, |result| result["isError"] == true);
-        self.finished(&request, if has_failed { CallOutcome::Failed } else { CallOutcome::Ran });
+        self.finished(&request, outcome_of(&called));
         end_of(called, tool)
     }
 
@@ -191,9 +191,48 @@ impl ClientSession {
         None
     }
 
+    /// Puts on the record what was passed on without being asked for.
+    pub(super) fn passed(&self, method: &str, server: &str, params: &Value, called: &Result<Value, CallFailure>) {
+        self.noted((method, server), params, outcome_of(called), "gateway");
+    }
+
+    /// Puts on the record what a server and the client have done beside calls of tools.
+    pub(super) fn noted(&self, (method, server): (&str, &str), params: &Value, outcome: CallOutcome, by: &str) {
+        let what = ["uri", "name", "message"].iter().find_map(|key| params.get(key).and_then(Value::as_str));
+        let what = what.map(|what| format!("{what}, ")).unwrap_or_default();
+        let call = CallKey {
+            tool: method.to_owned(),
+            agent: None,
+            digest: call_digest(method, params),
+            tool_use_id: None,
+            folder: None,
+        };
+        let (preview, decided_by) = (format!("{what}of the MCP server {server}"), Some(by.to_owned()));
+        self.gatekeeper.after(FinishedCall { call, preview, outcome, decided_by });
+    }
+
     fn finished(&self, request: &ToolRequest, outcome: CallOutcome) {
         let preview = preview(&request.tool, &request.input);
         self.gatekeeper.after(FinishedCall { call: CallKey::of(request), preview, outcome, decided_by: None });
+    }
+}
+
+/// What is known of a request that was sent to a server, for the journal.
+fn outcome_of(called: &Result<Value, CallFailure>) -> CallOutcome {
+    match called {
+        Ok(result) if result["isError"] == true => CallOutcome::Failed,
+        Ok(_) => CallOutcome::Ran,
+        Err(CallFailure::UnknownOutcome(_) | CallFailure::TakenBack) => CallOutcome::Unknown,
+        Err(_) => CallOutcome::Failed,
+    }
+}
+
+/// Whether the server did nothing yet: it wants an answer first, or a person to open an address.
+fn wants_more(called: &Result<Value, CallFailure>) -> bool {
+    match called {
+        Ok(result) => result["resultType"] == "input_required",
+        Err(CallFailure::Refused { code, .. }) => *code == ADDRESS_FIRST,
+        Err(_) => false,
     }
 }
 
@@ -231,7 +270,9 @@ fn end_of(called: Result<Value, CallFailure>, tool: &ListedTool) -> CallEnd {
             _ => CallEnd::Result(result),
         },
         Err(CallFailure::Refused { code, message, data }) => CallEnd::Error { code, message, data },
-        Err(failure) => CallEnd::tool_error(format!("{} of {}: {}", tool.name, tool.server, failure.why())),
+        Err(failure) => {
+            CallEnd::tool_error(format!("{} of {}: {}", tool.name, tool.server, why(&tool.server, &failure)))
+        }
     }
 }
 

@@ -4,18 +4,22 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use portcullis_core::McpTool;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::Gateway;
 use crate::fixed;
-use crate::upstream::{ListKind, ToolName, names};
+use crate::upstream::{CallFailure, ListKind, ToolName, Upstreams, names};
 
 /// A server that has no list by then is left out of the answer. The client is told when there is one.
 const LIST_WAIT: Duration = Duration::from_secs(3);
 
 /// A server that has not had its turn to be started by then is not waited for.
 const TURN_WAIT: Duration = Duration::from_secs(6);
+
+/// More of a title is not shown.
+const LONGEST_TITLE: usize = 200;
 
 /// A tool of one server.
 #[derive(Debug, PartialEq)]
@@ -61,15 +65,40 @@ impl ListedTool {
 
     /// What people are told of it. What the server claims is marked as such: it decides nothing.
     pub(super) fn in_words(&self) -> String {
-        let hint = |name: &str| self.described.get("annotations").and_then(|hints| hints.get(name)?.as_bool());
-        let claim = match (hint("readOnlyHint"), hint("destructiveHint")) {
-            (Some(true), _) => "; the server says that it only reads",
-            (_, Some(true)) => "; the server says that it may destroy",
-            _ => "",
+        let annotations = self.described.get("annotations");
+        let hint = |name: &str| annotations.and_then(|hints| hints.get(name)?.as_bool());
+        let mut claims = vec![];
+        match (hint("readOnlyHint"), hint("destructiveHint")) {
+            (Some(true), _) => claims.push("only reads"),
+            (_, Some(true)) => claims.push("may destroy"),
+            (_, Some(false)) => claims.push("only adds"),
+            _ => {}
+        }
+        claims.extend((hint("idempotentHint") == Some(true)).then_some("changes nothing more when it is repeated"));
+        match hint("openWorldHint") {
+            Some(true) => claims.push("reaches beyond its own data"),
+            Some(false) => claims.push("stays within its own data"),
+            None => {}
+        }
+        let claim = match claims.is_empty() {
+            true => String::new(),
+            false => format!("; the server says that it {}", claims.join(", ")),
         };
-        let title = self.described.get("title").and_then(Value::as_str);
-        let title = title.filter(|title| *title != self.name).map(|title| format!(" ({title})")).unwrap_or_default();
+        let title = self.title().map(|title| format!(" ({title})")).unwrap_or_default();
         format!("{}{title} of the MCP server {}{claim}", self.name, self.server)
+    }
+
+    /// What its server calls it for people.
+    fn title(&self) -> Option<&str> {
+        let titles = [Some(&self.described), self.described.get("annotations")];
+        let title = titles.into_iter().flatten().find_map(|of| of.get("title").and_then(Value::as_str));
+        title.filter(|title| *title != self.name)
+    }
+
+    /// The tool by the names of its server, for whoever is asked.
+    pub(super) fn named(&self) -> McpTool {
+        let title = self.title().map(|title| title.chars().take(LONGEST_TITLE).collect());
+        McpTool { server: self.server.clone(), tool: self.name.clone(), title }
     }
 }
 
@@ -155,7 +184,7 @@ fn without_prefix(full: &str) -> &str {
     full.strip_prefix("mcp__").unwrap_or(full)
 }
 
-/// What one server offers, or why that is not known.
+/// What one server offers, or why that is not known. One that is known to be down is not waited for.
 async fn ask(
     gateway: &Gateway,
     server: &str,
@@ -163,6 +192,11 @@ async fn ask(
     wait: Duration,
     late: &Late,
 ) -> Result<Arc<Vec<Value>>, String> {
+    if let Some(failure) = gateway.upstreams.down(server) {
+        tell_when_recovered(&gateway.upstreams, server, late);
+        let last = gateway.upstreams.last_list(server, kind);
+        return last.ok_or_else(|| why(server, &CallFailure::NoConnection(failure)));
+    }
     let (upstreams, name) = (Arc::clone(&gateway.upstreams), server.to_owned());
     // In a task of its own: a connection that takes long is made all the same.
     let mut asking = tokio::spawn(async move { upstreams.list(&name, kind).await });
@@ -176,19 +210,53 @@ async fn ask(
         }
         tokio::time::timeout(wait, &mut asking).await
     };
+    let (upstreams, server) = (Arc::clone(&gateway.upstreams), server.to_owned());
     match in_time.await {
-        Ok(Ok(listed)) => listed.map_err(|failure| failure.why()),
+        Ok(Ok(listed)) => {
+            if upstreams.down(&server).is_some() {
+                tell_when_recovered(&upstreams, &server, late);
+            }
+            listed.map_err(|failure| why(&server, &failure))
+        }
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => {
+            let known = upstreams.down(&server).map(|failure| why(&server, &CallFailure::NoConnection(failure)));
             let late = late.clone();
             tokio::spawn(async move {
                 if matches!(asking.await, Ok(Ok(_))) {
                     // A client that takes nothing is not told.
                     late.try_send(kind).ok();
                 }
+                if upstreams.down(&server).is_some() {
+                    tell_when_recovered(&upstreams, &server, &late);
+                }
             });
-            Err(format!("it has not answered within {} s", wait.as_secs()))
+            Err(known.unwrap_or_else(|| format!("it has not answered within {} s", wait.as_secs())))
         }
+    }
+}
+
+/// Has a server that is down tried in the background, and the client told when it is there.
+fn tell_when_recovered(upstreams: &Arc<Upstreams>, server: &str, late: &Late) {
+    let (upstreams, server, late) = (Arc::downgrade(upstreams), server.to_owned(), late.clone());
+    tokio::spawn(async move {
+        let Some(about) = Upstreams::recovered(upstreams, server).await else { return };
+        let offers = [
+            (about.tools, ListKind::Tools),
+            (about.resources, ListKind::Resources),
+            (about.prompts, ListKind::Prompts),
+        ];
+        for (_, kind) in offers.into_iter().filter(|(has_it, _)| *has_it) {
+            late.try_send(kind).ok();
+        }
+    });
+}
+
+/// Why a server cannot be used, and what a person does about it.
+pub(super) fn why(server: &str, failure: &CallFailure) -> String {
+    match failure.is_needs_auth() {
+        true => format!("{}: portcullis mcp login {server}", failure.why()),
+        false => failure.why(),
     }
 }
 
@@ -197,6 +265,23 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn people_see_the_title_and_what_the_server_claims() {
+        let words = |described: Value| {
+            let [server, server_hash, name, full, shown] = ["s", "h", "t", "mcp__s__t", "s__t"].map(str::to_owned);
+            ListedTool { server, server_hash, name, full, shown, described }.in_words()
+        };
+        assert_eq!(words(json!({})), "t of the MCP server s");
+        let hints = json!({"title": "Nice", "readOnlyHint": false, "destructiveHint": true, "openWorldHint": true});
+        let said = words(json!({"annotations": hints}));
+        assert_eq!(
+            said,
+            "t (Nice) of the MCP server s; the server says that it may destroy, reaches beyond its own data"
+        );
+        let said = words(json!({"title": "Own", "annotations": {"title": "Other", "readOnlyHint": true}}));
+        assert_eq!(said, "t (Own) of the MCP server s; the server says that it only reads");
+    }
 
     #[test]
     fn a_tool_that_its_server_lists_twice_is_there_once() {

@@ -34,6 +34,8 @@ pub(super) struct GatewayCore {
     lists: Mutex<Option<mpsc::Receiver<ListKind>>>,
     pub(super) under_way: ClientCalls,
     calls: AtomicU64,
+    /// Cancelled when the client may be told something: it has an answer to its first request.
+    hears: CancellationToken,
     /// Cancelled when the client may not go on: what it has under way is taken back.
     ended: CancellationToken,
     is_closed: AtomicBool,
@@ -50,6 +52,7 @@ impl GatewayCore {
             lists: Mutex::new(Some(lists)),
             under_way: ClientCalls::default(),
             calls: AtomicU64::new(0),
+            hears: CancellationToken::new(),
             ended: CancellationToken::new(),
             is_closed: AtomicBool::new(false),
         }
@@ -65,10 +68,26 @@ impl GatewayCore {
             only_for_servers(&mut capabilities, self.gateway.lends_model);
             self.gateway.upstreams.serve(ClientBehind { capabilities, said });
             self.gateway.servers.follow(&self.gateway.upstreams, &self.late);
-            tokio::spawn(relay(context.peer.clone(), of_no_call));
-            ClientSession::start((self.gateway.attach)(client))
+            let (peer, hears) = (context.peer.clone(), self.hears.clone());
+            tokio::spawn(async move {
+                hears.cancelled().await;
+                relay(peer, of_no_call).await;
+            });
+            let session = ClientSession::start((self.gateway.attach)(client));
+            self.under_way.recorded_by(&session);
+            session
         };
         Arc::clone(self.session.get_or_init(attach))
+    }
+
+    /// Of the client, once it has said who it is.
+    pub(super) fn session(&self) -> Option<&Arc<ClientSession>> {
+        self.session.get()
+    }
+
+    /// The client has been answered: from now on it is told what servers say by themselves.
+    pub(super) fn hears(&self) {
+        self.hears.cancel();
     }
 
     /// An id that no other call of this client has.
@@ -109,15 +128,20 @@ impl GatewayCore {
         {
             return Ok(tool);
         }
-        let catalog = self.read_catalog().await;
-        catalog.find(shown).ok_or_else(|| {
-            let of_server = |(server, _): &(&String, &String)| {
-                self.gateway.offer.server.is_some() || shown.starts_with(server.as_str())
-            };
-            match catalog.unavailable.iter().find(of_server) {
-                Some((server, why)) => format!("the MCP server {server} is unavailable: {why}"),
-                None => format!("unknown tool: {shown}"),
-            }
+        let of_server = |(server, _): &(&String, &String)| {
+            self.gateway.offer.server.is_some() || shown.starts_with(server.as_str())
+        };
+        let mut catalog = self.read_catalog().await;
+        // No list waits for a server that is down; a call does.
+        let is_found = catalog.find(shown).is_some();
+        let mut down = catalog.unavailable.iter().filter(of_server).map(|(server, _)| server);
+        if let Some(server) = down.next().filter(|server| !is_found && self.gateway.upstreams.down(server).is_some()) {
+            drop(self.gateway.upstreams.connect(server).await);
+            catalog = self.read_catalog().await;
+        }
+        catalog.find(shown).ok_or_else(|| match catalog.unavailable.iter().find(of_server) {
+            Some((server, why)) => format!("the MCP server {server} is unavailable: {why}"),
+            None => format!("unknown tool: {shown}"),
         })
     }
 

@@ -3,8 +3,10 @@
 
 mod calls;
 mod catalog;
+mod connected;
 mod core;
 pub(crate) mod http;
+mod instructions;
 mod late;
 mod leaving;
 mod passing;
@@ -13,6 +15,7 @@ mod reloading;
 mod search;
 mod server;
 mod session;
+mod unchanged;
 
 use std::sync::Arc;
 
@@ -23,9 +26,10 @@ use crate::agents::mcp_stdio::{self, LineTransport, SharedOutput};
 use crate::session::gatekeeper::{GatekeeperSettings, Judge};
 use crate::session::link::{Deliveries, SessionHandle};
 use crate::upstream::Upstreams;
+use connected::GatewayServer;
 use core::GatewayCore;
 pub(crate) use reloading::{OfferedServers, ReadServers};
-use server::GatewayServer;
+use unchanged::UnchangedResults;
 
 /// What a gateway says it is. A gateway that meets this name in another does not go on.
 pub(crate) const NAME: &str = "portcullis";
@@ -86,7 +90,7 @@ pub(crate) async fn run(gateway: Gateway, stop: CancellationToken) -> anyhow::Re
         stop.cancelled().await;
         ending.cancel();
     });
-    match Box::pin(server.serve_with_ct(transport, left)).await {
+    match Box::pin(UnchangedResults(server).serve_with_ct(transport, left)).await {
         Ok(running) => drop(running.waiting().await),
         // Most often the client closed its end before it said a word.
         Err(error) => tracing::debug!(%error, "no session came about"),

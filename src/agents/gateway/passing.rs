@@ -15,6 +15,9 @@ use crate::upstream::{CallFailure, ListKind, PassedRequest};
 /// What a client says of a request that a server has no use for: it concerns the connection to us.
 const OF_THE_CONNECTION: &str = "io.modelcontextprotocol/";
 
+/// What a client is given of a server's goes into the journal, as its calls do.
+const RECORDED: [&str; 2] = ["resources/read", "prompts/get"];
+
 impl GatewayCore {
     /// Passes a request on, and waits for the server's result.
     pub(super) async fn pass(
@@ -34,7 +37,13 @@ impl GatewayCore {
             of_client: of_client(context, self.gateway.lends_model),
         };
         let request = Box::pin(self.gateway.upstreams.request(server, &passed));
-        self.under_way.during(server, context, reports, request).await.map_err(error_of)
+        let called = self.under_way.during(server, context, reports, request).await;
+        if RECORDED.contains(&method)
+            && let Some(session) = self.session()
+        {
+            session.passed(method, server, &Value::Object(passed.params), &called);
+        }
+        called.map_err(error_of)
     }
 
     /// Everything of one kind. What a name or an address means is known by its server.

@@ -1,16 +1,18 @@
 //! What servers say by themselves, on its way to the client that it is for.
 
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
+use portcullis_core::CallOutcome;
 use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken, ServerNotification, ServerRequest};
 use rmcp::service::{Peer, RequestContext, ServiceError, SubscriptionContext};
 use serde_json::{Value, json};
-use tokio::sync::{broadcast, mpsc};
+use tokio::sync::{broadcast, mpsc, oneshot};
 
+use super::session::ClientSession;
 use crate::fixed;
 use crate::locks::locked;
 use crate::upstream::{FromServer, ListKind, RefusedRequest, ServerSaid};
@@ -30,11 +32,13 @@ pub(super) struct ClientCalls {
     under_way: Arc<Mutex<Vec<CallUnderWay>>>,
     /// What has changed, for those that listen to that alone.
     changes: broadcast::Sender<ListKind>,
+    /// Whose journal has what servers ask. Set once, when the client has said who it is.
+    session: Arc<OnceLock<Weak<ClientSession>>>,
 }
 
 impl Default for ClientCalls {
     fn default() -> Self {
-        Self { under_way: Arc::default(), changes: broadcast::Sender::new(MOST_SAID) }
+        Self { under_way: Arc::default(), changes: broadcast::Sender::new(MOST_SAID), session: Arc::default() }
     }
 }
 
@@ -47,6 +51,7 @@ impl ClientCalls {
     /// Takes what a server says. A call that is under way tells its part by itself, so that it comes before the answer to
     /// that very request; what belongs to no call goes to `others`. Of what nobody takes, the rest is dropped.
     pub(super) fn take(&self, FromServer { server, said }: FromServer, others: &mpsc::Sender<ServerSaid>) {
+        let said = self.recorded(&server, said);
         let call = match said {
             ServerSaid::Changed(kind) => {
                 self.told_of_change(kind);
@@ -64,6 +69,35 @@ impl ClientCalls {
         if others.try_send(said).is_err() {
             tracing::debug!("the client does not take what a server says");
         }
+    }
+
+    pub(super) fn recorded_by(&self, session: &Arc<ClientSession>) {
+        self.session.get_or_init(|| Arc::downgrade(session));
+    }
+
+    /// A question to the client's person or model goes into the journal with its answer.
+    fn recorded(&self, server: &str, said: ServerSaid) -> ServerSaid {
+        let ServerSaid::Request { method: method @ ("elicitation/create" | "sampling/createMessage"), params, answer } =
+            said
+        else {
+            return said;
+        };
+        let (ours, answered) = oneshot::channel::<Result<Value, RefusedRequest>>();
+        let (session, server, asked) = (self.session.get().cloned(), server.to_owned(), params.clone());
+        tokio::spawn(async move {
+            let Ok(answered) = answered.await else { return };
+            let outcome = match &answered {
+                // A person may decline.
+                Ok(result) if result.get("action").is_none_or(|action| action == "accept") => CallOutcome::Ran,
+                Ok(_) => CallOutcome::Denied,
+                Err(_) => CallOutcome::Failed,
+            };
+            if let Some(session) = session.and_then(|session| session.upgrade()) {
+                session.noted((method, &server), &asked, outcome, "client");
+            }
+            drop(answer.send(answered));
+        });
+        ServerSaid::Request { method, params, answer: ours }
     }
 
     /// Tells those that listen to a stream of changes. There may be none.
@@ -188,7 +222,10 @@ async fn tell(peer: &Peer<RoleServer>, said: ServerSaid) {
     match said {
         ServerSaid::Changed(kind) => drop(changed(peer, kind).await),
         ServerSaid::Notification { method, params } => {
-            let notification = json!({"method": method, "params": params});
+            let notification = match params {
+                Value::Null => json!({"method": method}),
+                params => json!({"method": method, "params": params}),
+            };
             if let Ok(notification) = serde_json::from_value::<ServerNotification>(notification) {
                 drop(peer.send_notification(notification).await);
             }

@@ -1,7 +1,5 @@
 //! What a client of the gateway meets.
 
-use std::sync::Arc;
-
 #[expect(deprecated, reason = "clients of 2025-11-25 use them")]
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, CompleteRequestParams,
@@ -13,68 +11,19 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::{OnceCell, OwnedSemaphorePermit};
 
 use super::NAME;
 use super::calls::CallEnd;
 use super::catalog::{Listed, shown_names};
-use super::core::GatewayCore;
-use super::leaving::CancelReasons;
+use super::connected::{ConnectedClient, GatewayServer, refuse_gateways};
+use super::instructions::{DISCOVER_WAIT, INITIALIZE_WAIT};
 use super::passing::params_of;
 use super::search;
-use super::session::ClientSession;
+use super::unchanged::{read, read_whole};
 use crate::upstream::ListKind;
-
-/// One client's connection. What is known of the client is its core, which several connections may share: a client of
-/// 2026-07-28 makes one for each request.
-pub(super) struct GatewayServer {
-    client: OnceCell<ConnectedClient>,
-    find_core: FindCore,
-    reasons: CancelReasons,
-    /// Given back when the connection is over.
-    _place: Option<OwnedSemaphorePermit>,
-}
-
-struct ConnectedClient {
-    core: Arc<GatewayCore>,
-    session: Arc<ClientSession>,
-}
-
-/// The core of a client that calls itself so, for this request.
-pub(super) type FindCore = Box<dyn Fn(&str, &RequestContext<RoleServer>) -> Arc<GatewayCore> + Send + Sync>;
-
-impl GatewayServer {
-    pub(super) fn new(find_core: FindCore, place: Option<OwnedSemaphorePermit>) -> Self {
-        Self { client: OnceCell::new(), find_core, reasons: CancelReasons::default(), _place: place }
-    }
-
-    async fn core(&self, context: &RequestContext<RoleServer>) -> Result<&GatewayCore, ErrorData> {
-        Ok(&self.client(context).await?.core)
-    }
-
-    /// Whoever is connected, with a session at the gate.
-    async fn client(&self, context: &RequestContext<RoleServer>) -> Result<&ConnectedClient, ErrorData> {
-        refuse_gateways(context)?;
-        let find = || async {
-            let client = context.client_info().map_or_else(|| "client".to_owned(), |info| info.name);
-            let core = (self.find_core)(&client, context);
-            let session = core.attach(&client, context);
-            ConnectedClient { core, session }
-        };
-        Ok(self.client.get_or_init(find).await)
-    }
-}
-
-/// A gateway is not used behind a gateway.
-fn refuse_gateways(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
-    if context.client_info().is_some_and(|info| info.name == NAME) {
-        let why = "a gateway is not used behind a gateway: name the servers themselves";
-        return Err(ErrorData::new(ErrorCode::INVALID_REQUEST, why, None));
-    }
-    Ok(())
-}
 
 #[expect(deprecated, reason = "clients of 2025-11-25 use them")]
 impl ServerHandler for GatewayServer {
@@ -99,17 +48,28 @@ impl ServerHandler for GatewayServer {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         context.peer.set_peer_info(request.clone());
-        self.core(&context).await?;
-        self.negotiate_initialize(&request)
+        let core = &self.new_client(&context).await?.core;
+        core.connect_for_instructions(INITIALIZE_WAIT).await;
+        let mut result = self.negotiate_initialize(&request)?;
+        result.instructions = core.instructions();
+        Ok(result)
     }
 
     async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
         refuse_gateways(&context)?;
-        Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), self.get_info()))
+        let mut info = self.get_info();
+        // Over HTTP whoever asks may go on with a session, or never come back: nothing is begun for this question alone.
+        if self.place.is_none() {
+            let core = &self.new_client(&context).await?.core;
+            core.connect_for_instructions(DISCOVER_WAIT).await;
+            info.instructions = core.instructions();
+        }
+        Ok(DiscoverResult::from_server_info(self.supported_protocol_versions().into_owned(), info))
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if let Some(ConnectedClient { core, .. }) = self.client.get() {
+            core.hears();
             core.tell_changes(context.peer);
         }
     }
@@ -130,7 +90,7 @@ impl ServerHandler for GatewayServer {
         if !unavailable.is_empty() {
             result["_meta"] = json!({"portcullis/unavailable": unavailable});
         }
-        read(result)
+        read_whole(result)
     }
 
     async fn call_tool(
@@ -168,13 +128,18 @@ impl ServerHandler for GatewayServer {
         }
     }
 
+    /// Servers that have asked for the client's folders ask again.
+    async fn on_roots_list_changed(&self, _: NotificationContext<RoleServer>) {
+        self.tell_servers("notifications/roots/list_changed", json!({})).await;
+    }
+
     async fn list_resources(
         &self,
         _request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
         let core = self.core(&context).await?;
-        read(json!({"resources": values(core.listed(ListKind::Resources).await)}))
+        read_whole(json!({"resources": values(core.listed(ListKind::Resources).await)}))
     }
 
     async fn list_resource_templates(
@@ -183,7 +148,7 @@ impl ServerHandler for GatewayServer {
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         let core = self.core(&context).await?;
-        read(json!({"resourceTemplates": values(core.listed(ListKind::Templates).await)}))
+        read_whole(json!({"resourceTemplates": values(core.listed(ListKind::Templates).await)}))
     }
 
     async fn read_resource(
@@ -228,7 +193,7 @@ impl ServerHandler for GatewayServer {
         for ((_, item), (_, shown)) in listed.items.iter_mut().zip(names) {
             item["name"] = shown.into();
         }
-        read(json!({"prompts": values(listed)}))
+        read_whole(json!({"prompts": values(listed)}))
     }
 
     async fn get_prompt(
@@ -283,26 +248,18 @@ impl ServerHandler for GatewayServer {
     }
 }
 
-fn values(listed: Listed) -> Vec<Value> {
-    listed.items.into_iter().map(|(_, item)| item).collect()
-}
-
 /// What was asked for, or what the server wants to know first.
 fn answer<T, R>(value: Value) -> Result<R, ErrorData>
 where
-    T: DeserializeOwned,
+    T: DeserializeOwned + Serialize,
     R: From<T> + From<InputRequiredResult>,
 {
     if value["resultType"] == "input_required" {
         return read::<InputRequiredResult>(value).map(R::from);
     }
-    read::<T>(value).map(R::from)
+    read_whole::<T>(value).map(R::from)
 }
 
-/// A result says since 2026-07-28 that it is one; rmcp leaves that out for others.
-fn read<T: DeserializeOwned>(mut value: Value) -> Result<T, ErrorData> {
-    if let Some(result) = value.as_object_mut() {
-        result.entry("resultType").or_insert_with(|| "complete".into());
-    }
-    serde_json::from_value(value).map_err(|error| ErrorData::internal_error(error.to_string(), None))
+fn values(listed: Listed) -> Vec<Value> {
+    listed.items.into_iter().map(|(_, item)| item).collect()
 }

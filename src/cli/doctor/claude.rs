@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::finding::{Blocks, Finding};
+use crate::agents::claude::process::QUIET;
 use crate::cli::environment;
 use crate::cli::setup::claude::{ClaudeFiles, project_file};
 use crate::cli::setup::git::home_of_project;
@@ -88,7 +89,7 @@ async fn program() -> Finding {
 async fn version(program: &Path) -> Option<([u64; 3], String)> {
     let mut command = tokio::process::Command::new(program);
     command.arg("--version").stdin(Stdio::null()).kill_on_drop(true);
-    for switch in ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_AUTOUPDATER", "DISABLE_TELEMETRY"] {
+    for switch in QUIET {
         command.env(switch, "1");
     }
     let output = tokio::time::timeout(VERSION_TIMEOUT, command.output()).await.ok()?.ok()?;

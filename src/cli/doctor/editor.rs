@@ -3,22 +3,57 @@
 use std::process::Stdio;
 use std::time::Duration;
 
+use portcullis_core::{Moment, visible};
+use portcullis_wire::api::{TrustedEditorView, ago};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 use super::finding::{Blocks, Finding};
-use crate::config::AcpTable;
+use crate::config::{AcpTable, Approvals, Paths};
+use crate::gate::inside::{AgentAround, agent_of, trusted_editors};
+use crate::mint::now;
+use crate::processes::{self, PeerProcess};
 
+const CHECK: &str = "editors";
 /// It answers at once, without a gate and without Claude Code.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Does what an editor does first: starts it, and asks what it can.
 pub(super) async fn look(acp: &AcpTable) -> Finding {
     match tokio::time::timeout(ANSWER_TIMEOUT, initialize()).await {
-        Ok(Ok(version)) => Finding::ok("editors", works(version, acp)),
+        Ok(Ok(version)) => Finding::ok(CHECK, works(version, acp)),
         Ok(Err(error)) => broken(format!("`portcullis acp` does not answer: {error:#}")),
         Err(_) => broken("`portcullis acp` does not answer".to_owned()),
     }
+}
+
+/// The editors that run: those that a person has said are theirs, and what keeps people from answering prompts in the
+/// others, which is the configuration, or that nobody can tell who has started them.
+pub(super) async fn running(paths: &Paths, approvals: Approvals) -> Vec<Finding> {
+    let mut findings = vec![];
+    if approvals == Approvals::Device {
+        let what = "approvals = \"device\": prompts are answered on linked devices, and in no editor of this machine";
+        findings.push(Finding::note(CHECK, what).blocking(Blocks::EditorAnswers));
+    }
+    let editors = processes::serving_editors();
+    let trusted = if editors.is_empty() { vec![] } else { trusted_editors(paths).await };
+    for pid in editors {
+        let process = processes::identity(pid);
+        if let Some(TrustedEditorView { what, by, at, .. }) =
+            trusted.iter().find(|editor| Some(&editor.process) == process.as_ref())
+        {
+            let since = ago(now().since(Moment(*at)));
+            let what = format!(
+                "prompts are answered in the editor of process {pid}: {by} said {since} ago that it is theirs ({what})"
+            );
+            findings.push(Finding::ok(CHECK, visible(&what)));
+        } else if let Some(AgentAround::Unknown(gap)) = agent_of(paths, PeerProcess::now(pid)).await {
+            let what = format!("prompts are not answered in the editor of process {pid}: {}", gap.in_words());
+            let remedy = format!("if that editor is yours, run `portcullis acp trust {pid}` in a terminal of your own");
+            findings.push(Finding::warn(CHECK, what, remedy).blocking(Blocks::EditorAnswers));
+        }
+    }
+    findings
 }
 
 fn works(version: u64, acp: &AcpTable) -> String {
@@ -31,7 +66,7 @@ fn works(version: u64, acp: &AcpTable) -> String {
 }
 
 fn broken(what: String) -> Finding {
-    Finding::fail("editors", what, "`portcullis acp </dev/null` says what is wrong").blocking(Blocks::Editor)
+    Finding::fail(CHECK, what, "`portcullis acp </dev/null` says what is wrong").blocking(Blocks::Editor)
 }
 
 async fn initialize() -> anyhow::Result<u64> {

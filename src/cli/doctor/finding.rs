@@ -23,6 +23,20 @@ pub(super) enum Blocks {
     /// Both: what they need is missing.
     Sessions,
     Editor,
+    /// Those where Portcullis starts the session itself.
+    Driven,
+    /// That those have calls judged.
+    DrivenPrompts,
+    /// That the model answers in those.
+    DrivenReplies,
+    /// That those are stopped.
+    DrivenStop,
+    /// No gate takes part: what people at a driven session do themselves is all that works.
+    Gate,
+    /// That an event begins a turn.
+    IdleEvents,
+    /// The answers of the person at an editor; all else works there.
+    EditorAnswers,
     /// All of them.
     Everything,
 }

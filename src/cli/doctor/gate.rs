@@ -6,7 +6,7 @@ use std::path::Path;
 
 use portcullis_wire::api::{SessionView, Status};
 
-use super::finding::Finding;
+use super::finding::{Blocks, Finding, Level};
 use crate::cli::client::Client;
 use crate::cli::setup::place::{self, Place};
 use crate::cli::{VERSION, configuration, environment, lock};
@@ -34,6 +34,10 @@ pub(super) async fn look(paths: &Paths) -> GateFindings {
     findings.push(token(paths, &config));
     findings.push(journal(paths, gate.is_some()));
     findings.extend(disk(&paths.state_dir));
+    // With any of these there is no gate, or none that takes anything.
+    for finding in findings.iter_mut().filter(|finding| finding.level == Level::Fail) {
+        finding.blocks = Some(Blocks::Gate);
+    }
     let sessions = match &gate {
         Some(_) => Client::new(paths).get("/api/v1/sessions").await.unwrap_or_default(),
         None => vec![],

@@ -1,16 +1,22 @@
 //! `portcullis mcp adopt` and `release`: servers of Claude Code behind the gateway, and back.
 
 use std::process::ExitCode;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::super::{environment, paths, say};
-use super::{configuration, note_problems};
+use super::{configuration, note_problems, upstreams};
 use crate::failure::Failure;
 use crate::setup::adopted::{AdoptedServer, AdoptedServers, gateway_entry, starts_gateway};
 use crate::setup::place::{choose, this_program};
 use crate::setup::servers;
-use crate::upstream::config::{ConfiguredServer, ServerLayer};
+use crate::upstream::UpstreamState;
+use crate::upstream::auth::signs_in;
+use crate::upstream::config::{Configuration, ConfiguredServer, ServerLayer, ServerStanding};
+
+/// Longer it is not waited whether a server lets us in.
+const ASKED: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
 pub(super) struct Adopt {
@@ -46,7 +52,7 @@ fn print_if(json: bool, done: Vec<Value>) {
 }
 
 impl Adopt {
-    pub(super) fn run(&self) -> anyhow::Result<ExitCode> {
+    pub(super) async fn run(&self) -> anyhow::Result<ExitCode> {
         let (files, configuration) = configuration()?;
         note_problems(&configuration);
         let paths = paths()?;
@@ -54,6 +60,7 @@ impl Adopt {
         let chosen = self.chosen(&configuration.servers)?;
         let (mut count, mut done, say) = (0, vec![], say_unless(self.json));
         let mut program = None;
+        let unsigned = unsigned(&configuration, &chosen).await?;
         for server in chosen {
             let under = files.under(server.layer).unwrap_or_default();
             let Some(written) = servers::written(&server.file, &under, &server.name)? else { continue };
@@ -76,6 +83,13 @@ impl Adopt {
             servers::replace(&paths, &entry.file, &entry.under, &entry.name, &node)?;
             done.push(json!({"name": entry.name, "file": entry.file, "changed": true}));
             say(&format!("{} is behind the gateway now ({}).\n", entry.name, entry.file.display()));
+            if unsigned.contains(&entry.name) {
+                let login = format!("portcullis mcp login {}", entry.name);
+                say(&format!("  It wants you to sign in, here as well as in Claude Code: {login}\n"));
+                if let Some(told) = done.last_mut() {
+                    told["sign_in"] = login.into();
+                }
+            }
             count += 1;
         }
         say(match count {
@@ -122,6 +136,26 @@ impl Adopt {
         }
         Ok(chosen)
     }
+}
+
+/// Those of the servers to which someone has to sign in. Claude Code's own token is not ours to use.
+async fn unsigned(configuration: &Configuration, chosen: &[&ConfiguredServer]) -> anyhow::Result<Vec<String>> {
+    let takes_tokens = |server: &&&ConfiguredServer| match &server.standing {
+        ServerStanding::Ready(upstream) => signs_in(upstream).is_some(),
+        _ => false,
+    };
+    let asked: Vec<&str> = chosen.iter().filter(takes_tokens).map(|server| server.name.as_str()).collect();
+    if asked.is_empty() {
+        return Ok(vec![]);
+    }
+    let upstreams = upstreams(configuration, 1).await?;
+    let asking = asked.into_iter().map(|name| {
+        let asking = tokio::time::timeout(ASKED, upstreams.connect(name));
+        async move { matches!(asking.await, Ok(Some(UpstreamState::NeedsAuth))).then(|| name.to_owned()) }
+    });
+    let unsigned = futures_util::future::join_all(asking).await.into_iter().flatten().collect();
+    upstreams.close().await;
+    Ok(unsigned)
 }
 
 /// What is different from now on. Somebody who does not know it waits for a call that waits for them.

@@ -20,6 +20,8 @@ pub(super) struct CallAnswers {
     finished: watch::Receiver<BTreeSet<String>>,
 }
 
+/// A form at an address was filled in.
+const ADDRESS_DONE: &str = "notifications/elicitation/complete";
 /// As JSON-RPC has it: nobody is there for this.
 const NOBODY: i32 = -32601;
 
@@ -45,7 +47,7 @@ impl CallAnswers {
                     ServerSaid::Request { method, answer, .. } => {
                         drop(answer.send(Err(RefusedRequest { code: NOBODY, message: method.to_owned() })));
                     }
-                    ServerSaid::Notification { method: "notifications/elicitation/complete", params } => {
+                    ServerSaid::Notification { method, params } if method == ADDRESS_DONE => {
                         let id = params.get("elicitationId").and_then(Value::as_str).unwrap_or_default();
                         told.send_if_modified(|ids| ids.insert(id.to_owned()));
                     }

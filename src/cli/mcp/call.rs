@@ -16,7 +16,7 @@ use crate::mint::now;
 use crate::report::note;
 use crate::upstream::config::{Configuration, ServerStanding, Upstream};
 use crate::upstream::shape::{self, ResultFiles};
-use crate::upstream::{CallFailure, ListKind, PassedRequest, Upstreams};
+use crate::upstream::{ADDRESS_FIRST, CallFailure, ListKind, PassedRequest, Upstreams};
 
 /// Tried as often as Claude Code does when it starts.
 const TRIES: u32 = 3;
@@ -41,8 +41,6 @@ pub(super) struct McpCall {
     json: bool,
 }
 
-/// The server wants someone to open an address first.
-const ADDRESS_FIRST: i32 = -32042;
 /// As often a call is made anew after an address was opened.
 const MOST_VISITS: usize = 3;
 /// A call that wants more answers than this goes round in a circle.

@@ -1,4 +1,4 @@
-//! `portcullis mcp forget`: tools that are no longer always allowed.
+//! `portcullis mcp forget`: the tools that are always allowed, and those that no longer are.
 
 use std::process::ExitCode;
 
@@ -13,10 +13,10 @@ use crate::setup::lock::ChangeLock;
 
 #[derive(clap::Args)]
 pub(super) struct Forget {
-    /// As rules name them: mcp__github__create_issue
-    #[arg(required = true, value_name = "TOOL")]
+    /// As rules name them: mcp__github__create_issue; none to see those that are always allowed
+    #[arg(value_name = "TOOL")]
     tools: Vec<String>,
-    /// Print a JSON array of those that are forgotten
+    /// Print a JSON array of those that are forgotten, or always allowed
     #[arg(long)]
     json: bool,
 }
@@ -25,6 +25,16 @@ impl Forget {
     pub(super) fn run(self) -> anyhow::Result<ExitCode> {
         let paths = paths()?;
         let list = always_allowed(&paths);
+        if self.tools.is_empty() {
+            let allowed = Trusted::read(&list);
+            let tools = allowed.parts(&list);
+            let words = match tools.is_empty() {
+                true => "No tool is always allowed. Rules are another list: portcullis rules list".to_owned(),
+                false => format!("{}\nAsk for one again: portcullis mcp forget TOOL", tools.join("\n")),
+            };
+            told(self.json, &json!(tools), &words);
+            return Ok(ExitCode::SUCCESS);
+        }
         let _lock = ChangeLock::take(&paths)?;
         let mut allowed = Trusted::read(&list);
         let (known, unknown): (Vec<_>, Vec<_>) =

@@ -19,7 +19,8 @@ use crate::config::Paths;
 use crate::gate::bind_socket;
 use crate::processes;
 use crate::upstream::auth::AuthFolder;
-use crate::upstream::{SharedServers, Timeouts, Upstreams};
+use crate::upstream::config::KeptFiles;
+use crate::upstream::{SharedServers, SilentServers, Timeouts, Upstreams};
 
 /// Tried as often as Claude Code does when it starts.
 const TRIES: u32 = 3;
@@ -35,14 +36,15 @@ impl McpHost {
         paths.prepare()?;
         let listener = bind_socket(&paths.mcp_socket())?;
         let shared = bind_socket(&paths.shared_servers_socket())?;
-        tokio::spawn(shared_servers(&paths).serve(shared, stop.clone()));
+        let kept = KeptFiles::default();
+        tokio::spawn(shared_servers(&paths, kept.clone()).serve(shared, stop.clone()));
         tokio::spawn(end_with_input(stop.clone()));
         // Whoever started this may connect now.
         let mut output = tokio::io::stdout();
         output.write_all(b"\n").await?;
         output.flush().await?;
-        let read = of_files(PathBuf::from("/"), paths.clone(), OnlyServer::default(), is_everywhere);
-        let make = Box::new(move |person: &str, offer: WantedOffer| gateway_of(&paths, person, offer));
+        let read = of_files(PathBuf::from("/"), paths.clone(), kept.clone(), OnlyServer::default(), is_everywhere);
+        let make = Box::new(move |person: &str, offer: WantedOffer| gateway_of(&paths, kept.clone(), person, offer));
         let from_gate = FromGate { client: MCP_CLIENT, token: MCP_TOKEN, ended: MCP_TOKEN_ENDED };
         http::serve(listener, HostedServers { make, read }, from_gate, stop).await?;
         Ok(ExitCode::SUCCESS)
@@ -57,11 +59,12 @@ async fn end_with_input(stop: CancellationToken) {
 }
 
 /// Those that the owner marked as shared, once for all clients.
-fn shared_servers(paths: &Paths) -> SharedServers {
+fn shared_servers(paths: &Paths, kept: KeptFiles) -> SharedServers {
     let files = paths.clone();
     let find = move |name: &str| {
+        let only = OnlyServer::named(name);
         let found =
-            of_files(PathBuf::from("/"), files.clone(), OnlyServer::named(name), is_everywhere)().unwrap_or_default();
+            of_files(PathBuf::from("/"), files.clone(), kept.clone(), only, is_everywhere)().unwrap_or_default();
         let found = found.into_iter().find(|upstream| upstream.shared.is_some());
         found.ok_or_else(|| format!("no server called {name} is configured for all folders and shared"))
     };
@@ -80,15 +83,16 @@ fn home(paths: &Paths) -> PathBuf {
 }
 
 /// The servers of every folder: the user's, or those of the managed file.
-fn gateway_of(paths: &Paths, person: &str, offer: WantedOffer) -> Gateway {
-    let upstreams =
-        Upstreams::new(home(paths), Timeouts::read(&variable), TRIES).with_tokens(AuthFolder::new(&paths.state_dir));
+fn gateway_of(paths: &Paths, kept: KeptFiles, person: &str, offer: WantedOffer) -> Gateway {
+    let upstreams = Upstreams::new(home(paths), Timeouts::read(&variable), TRIES)
+        .with_tokens(AuthFolder::new(&paths.state_dir))
+        .remembering(SilentServers::new(&paths.state_dir));
     let upstreams = match crate::gate::reach::this_program() {
         Ok(program) => upstreams.guarded_by(program),
         Err(_) => upstreams,
     };
     let only = offer.server.as_deref().map(OnlyServer::named).unwrap_or_default();
-    let read = of_files(PathBuf::from("/"), paths.clone(), only, is_everywhere);
+    let read = of_files(PathBuf::from("/"), paths.clone(), kept, only, is_everywhere);
     let servers = OfferedServers::following(&upstreams, read);
     let lends_model = settings_of(paths).mcp.sampling;
     let (paths, label) = (paths.clone(), Label::new(person));

@@ -15,7 +15,7 @@ use crate::config::nearest;
 use crate::failure::Failure;
 use crate::report::note;
 use crate::upstream::shape::described;
-use crate::upstream::{ListKind, ToolName, names};
+use crate::upstream::{CallFailure, ListKind, ToolName, Upstreams, names};
 
 /// Tried as often as Claude Code does when it starts.
 const TRIES: u32 = 3;
@@ -55,7 +55,7 @@ impl Offers {
         if self.server.is_none() {
             upstreams = upstreams.heeding_refusals();
         }
-        let lists = join_all(servers.iter().map(|server| upstreams.list(server, kind))).await;
+        let lists = join_all(servers.iter().map(|server| offered(&upstreams, server, kind))).await;
         upstreams.close().await;
         let mut failed = 0;
         let mut items: Vec<(&str, Value)> = vec![];
@@ -113,6 +113,17 @@ impl Offers {
         say(&fields(&rows));
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// What a server offers; with resources, the templates of those that it makes when they are asked for.
+async fn offered(upstreams: &Upstreams, server: &str, kind: ListKind) -> Result<Arc<Vec<Value>>, CallFailure> {
+    let listed = upstreams.list(server, kind).await?;
+    if kind != ListKind::Resources {
+        return Ok(listed);
+    }
+    // Not every server knows of templates.
+    let templates = upstreams.list(server, ListKind::Templates).await.unwrap_or_default();
+    Ok(Arc::new(listed.iter().chain(templates.iter()).cloned().collect()))
 }
 
 /// The arguments of a tool, one in a line: `path: string (required): which file`.
@@ -200,8 +211,10 @@ fn as_table(kind: ListKind, items: &[(&str, Value)], is_without_servers: bool, l
             ListKind::Tools => {
                 (text(item, "name").to_owned(), name.as_ref().map_or(String::new(), |it| it.full.clone()))
             }
-            ListKind::Resources => (text(item, "uri").to_owned(), text(item, "name").to_owned()),
-            ListKind::Templates => (text(item, "uriTemplate").to_owned(), text(item, "name").to_owned()),
+            ListKind::Resources | ListKind::Templates => {
+                let address = if item.get("uri").is_some() { "uri" } else { "uriTemplate" };
+                (text(item, address).to_owned(), text(item, "name").to_owned())
+            }
             ListKind::Prompts => (text(item, "name").to_owned(), arguments(item)),
         };
         let description = described(text(item, "description"), longest);

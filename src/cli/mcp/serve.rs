@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use portcullis_core::{GATEWAY, Label, SessionAbout, SessionId};
 
+use super::super::hook::is_held;
 use super::super::signals::stop_on_signals;
 use super::super::{VERSION, log_at, paths, starting};
 use super::call::ready;
@@ -23,7 +24,7 @@ use crate::rules::Trusted;
 use crate::session::gatekeeper::GatekeeperSettings;
 use crate::session::link;
 use crate::setup::lock::ChangeLock;
-use crate::upstream::config::{Configuration, ServerFiles, ServerLayer, ServerStanding, Upstream};
+use crate::upstream::config::{Configuration, KeptFiles, ServerFiles, ServerLayer, ServerStanding, Upstream};
 
 /// Tried as often as Claude Code does when it starts.
 const TRIES: u32 = 3;
@@ -76,13 +77,14 @@ impl McpServe {
         }
         let upstreams = Arc::new(new_upstreams(TRIES)?);
         let only = self.server.clone();
-        let read = of_files(folder.clone(), paths.clone(), OnlyServer { name: only.clone(), editor }, |_| true);
+        let only_one = OnlyServer { name: only.clone(), editor };
+        let read = of_files(folder.clone(), paths.clone(), KeptFiles::default(), only_one, |_| true);
         let gateway = Gateway {
             servers: OfferedServers::following(&upstreams, read),
             upstreams,
             offer: WantedOffer { server: self.server, has_search: self.search },
             lends_model: settings_of(&paths).mcp.sampling,
-            attach: attach(paths, &folder, only),
+            attach: attach(paths, &folder, only).await,
         };
         gateway::run(gateway, stop).await?;
         Ok(ExitCode::SUCCESS)
@@ -93,10 +95,11 @@ impl McpServe {
 pub(super) fn of_files(
     folder: PathBuf,
     paths: Paths,
+    kept: KeptFiles,
     only: OnlyServer,
     counts: impl Fn(ServerLayer) -> bool + Send + 'static,
 ) -> ReadServers {
-    let (mut stamp, mut last) = (None, None);
+    let (mut stamp, mut last, mut settings) = (None, None, None);
     let written = move |paths: &Paths| std::fs::metadata(&paths.config_file).and_then(|about| about.modified()).ok();
     let OnlyServer { name: only, editor } = only;
     let is_offered = move |upstream: &Upstream| match &only {
@@ -113,8 +116,12 @@ pub(super) fn of_files(
             return None;
         }
         stamp = Some(now);
-        let settings = settings_of(&paths).mcp;
-        let configuration = Configuration::read(&files, &variable);
+        // As our own settings were when they could be read: a mistake in them moves no server either.
+        if let Ok(read) = super::super::configuration(&paths, None) {
+            settings = Some(read.mcp);
+        }
+        let settings = settings.clone().unwrap_or_default();
+        let configuration = Configuration::read_again(&files, &kept, &variable);
         for problem in &configuration.problems {
             tracing::warn!("{problem}");
         }
@@ -147,9 +154,14 @@ pub(super) fn settings_of(paths: &Paths) -> Config {
 }
 
 /// How a client in this folder comes to be a session. One for which there is a gateway for each server has a session for each.
-fn attach(paths: Paths, folder: &Path, only: Option<String>) -> AttachClient {
+async fn attach(paths: Paths, folder: &Path, only: Option<String>) -> AttachClient {
     let folder = folder.to_owned();
-    let agent = processes::known_as(processes::agent_above(std::os::unix::process::parent_id()));
+    let above = processes::agent_above(std::os::unix::process::parent_id());
+    // A session that is driven is known by its guard, whichever file or version of this program holds it.
+    let agent = match processes::guard_of(above) {
+        Some((guard, _)) if is_held(&paths, above).await => guard,
+        _ => processes::known_as(above),
+    };
     Box::new(move |client: &str| {
         let about = SessionAbout {
             pid: Some(agent),

@@ -11,15 +11,15 @@ use super::super::layout::clock;
 use super::super::say;
 use super::super::signals::stop_on_signals;
 use super::list::{self, Condition};
-use super::{configuration as read, note_problems, upstreams};
+use super::{configuration_again as read, note_problems, upstreams};
 use crate::mint::now;
 use crate::report::try_say;
 use crate::upstream::Upstreams;
-use crate::upstream::config::Configuration;
+use crate::upstream::config::{Configuration, KeptFiles};
 
 /// How often files and states are looked at. Nobody sees a shorter time.
 const LOOK: Duration = Duration::from_millis(200);
-/// Tried once: it is tried again when something changes.
+/// Tried once, and then in the background until it is there.
 const TRIES: u32 = 1;
 
 #[derive(clap::Args)]
@@ -42,7 +42,8 @@ impl Status {
 
     async fn follow(&self) -> anyhow::Result<ExitCode> {
         let stop = stop_on_signals()?;
-        let (mut files, mut configuration) = read()?;
+        let kept = KeptFiles::default();
+        let (mut files, mut configuration) = read(&kept)?;
         note_problems(&configuration);
         let mut stamp = files.stamp();
         let upstreams = Arc::new(upstreams(&configuration, TRIES).await?);
@@ -61,7 +62,7 @@ impl Status {
                 () = tokio::time::sleep(LOOK) => {}
             }
             if files.stamp() != stamp {
-                (files, configuration) = read()?;
+                (files, configuration) = read(&kept)?;
                 stamp = files.stamp();
                 note_problems(&configuration);
                 upstreams.reconcile(configuration.upstreams()).await;
@@ -108,6 +109,10 @@ impl Status {
 fn connect(upstreams: &Arc<Upstreams>, configuration: &Configuration) {
     for upstream in configuration.upstreams() {
         let (upstreams, name) = (Arc::clone(upstreams), upstream.name.clone());
-        tokio::spawn(async move { drop(upstreams.connect(&name).await) });
+        tokio::spawn(async move {
+            drop(upstreams.connect(&name).await);
+            // One that is down is tried until it is there, or somebody signs in.
+            drop(Upstreams::recovered(Arc::downgrade(&upstreams), name).await);
+        });
     }
 }

@@ -17,6 +17,7 @@ use super::{has_allowed, in_words, open_asks, sessions, standing};
 use crate::config::{Approvals, Paths, environment};
 use crate::fronts::terminal::{Question, Typed, TypedLines};
 use crate::gate::inside::agent_of;
+use crate::processes::PeerProcess;
 use crate::report;
 
 pub(super) struct Screen {
@@ -259,7 +260,7 @@ fn whole(ask: &AskView) -> String {
 
 /// Why the person at this terminal cannot answer; none where they can.
 async fn no_answers(paths: &Paths) -> anyhow::Result<Option<String>> {
-    if let Some(agent) = agent_of(paths, std::process::id()).await {
+    if let Some(agent) = agent_of(paths, PeerProcess::ours()).await {
         return Ok(Some(format!("this runs inside {agent}, and agents do not answer prompts")));
     }
     if environment("CLAUDECODE").is_some() {

@@ -134,8 +134,8 @@ fn checked(route: &Route, caller: Caller) -> Result<Option<Permitted>, Fault> {
         (RouteAccess::Socket, _) => {
             return Err(forbidden(&format!("{} is served on the Unix socket only", route.path)));
         }
-        // The channel documents have 403 for a sender they do not know; the API says what HTTP says.
-        (RouteAccess::AnyOf(_), None) if route.is_api() => {
+        // The channel documents have 403 for a sender they do not know; the API and MCP say what HTTP says.
+        (RouteAccess::AnyOf(_), None) if route.wants_credentials() => {
             return Err(Fault::new(Kind::Unauthorized, "no credential, or one that does not count"));
         }
         (RouteAccess::AnyOf(_), None) => return Err(forbidden("forbidden")),
@@ -191,7 +191,7 @@ mod tests {
             nobody: welcome asset health link_device describe
             sender: say listen post_event upload_file show_event_file show_reply_file list_events show_event retry_event drop_event list_sessions show_session list_replies watch me
             reviewer: stream_session session_history stop_session resume_session interrupt_session list_asks show_ask answer_ask list_verdicts pending confirm permissions_pending permissions_confirm show_push subscribe_push unsubscribe_push set_presence
-            admin: list_conversations start_session prompt_session set_session_mode set_session_model list_default_modes show_default_mode set_default_mode end_session chat status stop list_tokens add_token revoke_token list_devices add_device_link revoke_device list_people set_role remove_person approve_pairing unlink_identity read_log verify_log list_rules check_rules list_mcp_servers approve_mcp_server login_mcp_server redact bar metrics
+            admin: list_conversations start_session prompt_session set_session_mode set_session_model list_default_modes show_default_mode set_default_mode list_trusted_editors trust_editor end_session chat status stop list_tokens add_token revoke_token list_devices add_device_link revoke_device list_people set_role remove_person approve_pairing unlink_identity read_log verify_log list_rules check_rules list_mcp_servers approve_mcp_server login_mcp_server redact bar metrics
             agent: hook mcp_post mcp_listen mcp_end mcp_post_one mcp_listen_one mcp_end_one
         "#]].assert_eq(&told);
         let here = open_to(&caller(Role::Admin.rights(), Via::Socket, everything()));

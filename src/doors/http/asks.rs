@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
-use portcullis_core::{Ask, AskLife, State as Known, Text, TokenScope};
+use portcullis_core::{Ask, AskLife, State as Known, TokenScope};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, VerdictView};
 use portcullis_wire::error::Fault;
 use serde::Deserialize;
@@ -54,7 +54,7 @@ pub(super) async fn list(
 
 /// About as many bytes are in an answer for this prompt: its input stands there, and the preview of it.
 pub(super) fn size_in_answer(ask: &Ask) -> usize {
-    ask.preview.len() + ask.description.len() + ask.details.input.as_ref().map_or(0, Text::len)
+    ask.bytes()
 }
 
 /// `GET /api/v1/verdicts`: who said what, newest last.

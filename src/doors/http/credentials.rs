@@ -38,7 +38,7 @@ impl Credentials {
         let shows_token = bearer(headers).is_some();
         let (via, peer) = match transport {
             Transport::Tcp(_) | Transport::Public => (Via::Http, Peer::Network),
-            Transport::Socket { process } => (Via::Socket, Peer::Process { pid: process, shows_token }),
+            Transport::Socket { process } => (Via::Socket, Peer::Process { process, shows_token }),
         };
         let (actor, token) = match bearer(headers) {
             Some(Some(token)) => self.bearer_of(token, via),

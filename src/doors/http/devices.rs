@@ -117,8 +117,19 @@ pub(super) async fn add_link(
     let (hash, rights) = (Sha256::digest(&secret).into(), Rights::of(&wanted));
     door.links.add(OpenLink { secret: hash, by, made_with, rights, until });
     let public_url = door.public.as_ref().map(|public| public.origin.clone());
-    let qr = public_url.as_ref().map(|base| squares(&format!("{base}/#link={secret}"))).unwrap_or_default();
+    // A code is for the camera of a phone, and on a phone that name means the phone.
+    let base = public_url.as_ref().filter(|base| !names_its_own_machine(base));
+    let qr = base.map(|base| squares(&format!("{base}/#link={secret}"))).unwrap_or_default();
     Ok(Json(LinkView { secret, until: until.0, public_url, qr }))
+}
+
+/// Whether an origin leads each machine to itself, as the end of a tunnel does.
+fn names_its_own_machine(origin: &str) -> bool {
+    let host = origin.split_once("://").map_or(origin, |(_, host)| host);
+    let name = if host.starts_with('[') { host.split_inclusive(']').next() } else { host.split(':').next() };
+    let name = name.unwrap_or_default().trim_matches(['[', ']']);
+    let is_loopback = name.parse::<std::net::IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
+    is_loopback || name == "localhost" || name.ends_with(".localhost")
 }
 
 /// The rows of the QR code of a link.

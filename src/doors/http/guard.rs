@@ -9,6 +9,7 @@ use hyper::{Method, Request};
 use portcullis_wire::error::{Fault, Kind};
 
 use super::credentials::Credentials;
+use crate::hub::PeerProcess;
 
 /// What a connection came over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +19,7 @@ pub(super) enum Transport {
     /// The listener that a proxy or a tunnel of the owner's ends at.
     Public,
     /// With the process at the other end, where the system tells.
-    Socket { process: Option<u32> },
+    Socket { process: Option<PeerProcess> },
 }
 
 /// Refuses a request for another Host or from a page of another site, and adds to any other who sent it.

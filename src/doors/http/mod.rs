@@ -10,6 +10,7 @@ mod call_memory;
 mod chat;
 mod credentials;
 mod devices;
+mod editors;
 mod files;
 #[cfg(test)]
 mod fuzz;
@@ -71,7 +72,7 @@ pub(crate) use mcp::McpLooks;
 pub(crate) use start::{NewProcess, Starter};
 
 use crate::files::FileStore;
-use crate::hub::{Hub, link as hub_link};
+use crate::hub::{Hub, PeerProcess, link as hub_link};
 use crate::push::PushService;
 use guard::Transport;
 use response::refuse;
@@ -255,7 +256,7 @@ pub(crate) async fn serve_unix(listener: UnixListener, door: Arc<Door>, stop: Ca
         match accepted {
             Ok((stream, _)) => match stream.peer_cred() {
                 Ok(peer) if peer.uid() == rustix::process::geteuid().as_raw() => {
-                    let process = peer.pid().and_then(|pid| u32::try_from(pid).ok());
+                    let process = PeerProcess::connected(peer.pid());
                     connection(stream, Transport::Socket { process }, &door, &router);
                 }
                 Ok(peer) => tracing::warn!(uid = peer.uid(), "another user tried the socket"),

@@ -20,6 +20,7 @@ use super::response::refuse;
 
 const HTML: &str = "text/html; charset=utf-8";
 const INDEX: &str = "index.html";
+const WORKER: &str = "worker.js";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
 macro_rules! files {
@@ -73,6 +74,7 @@ files! {
     "people.js" SCRIPT,
     "phrases-zh.js" SCRIPT,
     "pictures.js" SCRIPT,
+    "pixels.js" SCRIPT,
     "prompts.js" SCRIPT,
     "push.js" SCRIPT,
     "questions.js" SCRIPT,
@@ -141,6 +143,12 @@ fn assets() -> &'static Assets {
             // The files that name others by their whole address.
             INDEX | "manifest.webmanifest" => {
                 String::from_utf8_lossy(&read(name)).replace("/assets/", &format!("/assets/{version}/")).into()
+            }
+            // It keeps all of them for when the gate is away.
+            WORKER => {
+                let names = FILES.iter().map(|(name, _)| *name).filter(|name| ![INDEX, WORKER].contains(name));
+                let names = names.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+                without_comments(&String::from_utf8_lossy(&read(name))).replace("\"FILES\"", &names).into()
             }
             _ if name.ends_with(".js") || name.ends_with(".css") => {
                 without_comments(&String::from_utf8_lossy(&read(name))).into()

@@ -14,8 +14,8 @@ use portcullis_wire::routes::{Method, Operation, ROUTES, Route};
 use super::access::{Permitted, guarded};
 use super::response::refuse;
 use super::{
-    Door, asks, chat, devices, files, gateway, history, hooks, inspect, link, listen, log, mcp, metrics, modes,
-    openapi, page, people, push, queue, replies, say, sessions, start, status, stream, watch,
+    Door, asks, chat, devices, editors, files, gateway, history, hooks, inspect, link, listen, log, mcp, metrics,
+    modes, openapi, page, people, push, queue, replies, say, sessions, start, status, stream, watch,
 };
 
 pub(super) fn router(door: &Arc<Door>) -> Router {
@@ -80,6 +80,8 @@ fn handler(route: &Route) -> MethodRouter<Arc<Door>> {
         Operation::ListDefaultModes => on(method, modes::list),
         Operation::ShowDefaultMode => on(method, modes::show),
         Operation::SetDefaultMode => on(method, modes::set),
+        Operation::ListTrustedEditors => on(method, editors::list),
+        Operation::TrustEditor => on(method, editors::trust),
         Operation::EndSession => on(method, sessions::end),
         Operation::ListAsks => on(method, asks::list),
         Operation::ShowAsk => on(method, asks::show),

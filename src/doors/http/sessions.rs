@@ -18,7 +18,8 @@ use super::response::{ErrorResponse, Json, not_found};
 use crate::hub::{fault_of, find_session, mint};
 
 fn view(state: &Known, session: &Session) -> SessionView {
-    SessionView::of(session, state.waiting_size(Some(session.id)).0, state.open_asks_of(session.id).count())
+    let view = SessionView::of(session, state.waiting_size(Some(session.id)).0, state.open_asks_of(session.id).count());
+    view.with_alarms(state.unasked_calls().filter(|call| call.session == session.id))
 }
 
 #[derive(Deserialize)]

@@ -6,9 +6,8 @@ use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
     AuthenticateRequest, AuthenticateResponse, CancelNotification, ClientCapabilities, CloseSessionRequest,
     CloseSessionResponse, DeleteSessionRequest, DeleteSessionResponse, InitializeRequest, ListSessionsRequest,
-    ListSessionsResponse, LoadSessionRequest, LogoutRequest, LogoutResponse, NewSessionRequest, NewSessionResponse,
-    PromptRequest, ResumeSessionRequest, SessionConfigOptionValue, SessionId, SetSessionConfigOptionRequest,
-    SetSessionModeRequest,
+    LoadSessionRequest, LogoutRequest, LogoutResponse, NewSessionRequest, NewSessionResponse, PromptRequest,
+    ResumeSessionRequest, SessionConfigOptionValue, SessionId, SetSessionConfigOptionRequest, SetSessionModeRequest,
 };
 use agent_client_protocol::{
     Agent, Client, ConnectTo, Error, JsonRpcResponse, Responder, V1, on_receive_notification, on_receive_request,
@@ -18,8 +17,8 @@ use tokio_util::sync::CancellationToken;
 use super::auth::claude_auth;
 use super::editor::Editor;
 use super::prompt::words;
-use super::session::{OpenAnswer, Prompter, SettingResponder, Wanted};
-use super::sessions::{Place, Sessions, no_such_session};
+use super::session::{OpenAnswer, Prompter, Session, SettingResponder, Wanted};
+use super::sessions::{Place, Reserved, Sessions, Wish, no_such_session};
 use super::settings::{MODE, MODEL};
 use super::transport::Backlog;
 use super::{capabilities, history};
@@ -109,7 +108,7 @@ pub(super) async fn serve(
         )
         .on_receive_request(
             async move |request: ListSessionsRequest, responder, _| {
-                answer(responder, async move { history::list(request.cwd).await.map(ListSessionsResponse::new) })
+                answer(responder, async move { history::list(request.cwd, request.cursor).await })
             },
             on_receive_request!(),
         )
@@ -129,7 +128,7 @@ pub(super) async fn serve(
                     if sessions.is_live(&request.session_id) {
                         sessions.end(&request.session_id).await?;
                     }
-                    history::delete(request.session_id).await.map(|()| DeleteSessionResponse::new())
+                    history::delete(sessions.cleared(), request.session_id).await.map(|()| DeleteSessionResponse::new())
                 })
             },
             on_receive_request!(),
@@ -191,7 +190,8 @@ fn answer<T: JsonRpcResponse>(
     Ok(())
 }
 
-/// Starts a session. The editor learns its id before it is told anything about it.
+/// Starts a session. The editor learns its id before its Claude Code is started: nothing that is asked for on the way, of a
+/// gate that is slow, say, keeps it waiting. What it wants meanwhile waits for the session.
 async fn start(sessions: Arc<Sessions>, editor: Editor, place: Place, responder: Responder<NewSessionResponse, V1>) {
     let spare = sessions.take_spare(&place);
     let conversation = spare.as_ref().map_or_else(uuid, |spare| spare.conversation.clone());
@@ -205,21 +205,23 @@ async fn start(sessions: Arc<Sessions>, editor: Editor, place: Place, responder:
             return drop(responder.respond_with_error(error));
         }
     };
-    let (abilities, next) = (editor.abilities.clone(), place.clone());
-    match sessions.prepare(editor, place, &reserved, Beginning::Named(conversation), spare).await {
-        Ok(session) => {
-            let response = NewSessionResponse::new(session.id.clone())
-                .modes(session.settings.mode_state())
-                .config_options(session.settings.options());
-            drop(responder.respond(response));
-            sessions.begin(session, reserved);
-            sessions.keep_spare(next, &abilities);
-        }
+    let wish = Wish { from: Beginning::Named(conversation), mode: None, model: None };
+    let prepared = match sessions.prepare(&place, wish, reserved.tools(&editor), spare) {
+        Ok(prepared) => prepared,
         Err(error) => {
             sessions.give_up(&reserved);
-            drop(responder.respond_with_error(error));
+            return drop(responder.respond_with_error(error));
         }
-    }
+    };
+    let (abilities, next) = (editor.abilities.clone(), place.clone());
+    let mut session = sessions.session(id, editor, place, &prepared);
+    let response = NewSessionResponse::new(session.id.clone())
+        .modes(session.settings.mode_state())
+        .config_options(session.settings.options());
+    drop(responder.respond(response));
+    session.started(sessions.launch(prepared).await).await;
+    sessions.begin(session, reserved);
+    sessions.keep_spare(next, &abilities);
 }
 
 /// Opens a conversation again. One that runs or is being opened is shown, and no second Claude Code is started for it.
@@ -233,12 +235,17 @@ fn open(sessions: Arc<Sessions>, editor: Editor, id: SessionId, place: Place, an
         }
     };
     tokio::spawn(async move {
-        let conversation = id.to_string();
-        let prepared = match history::is_kept(&conversation) {
-            true => sessions.prepare(editor, place, &reserved, Beginning::Resumed(conversation), None).await,
-            false => Err(Error::new(-32002, format!("Claude Code has kept no conversation {id}"))),
+        let conversations = sessions.cleared().of(&id);
+        let is_there = conversations.iter().any(|conversation| history::is_kept(conversation));
+        let opened = match conversations.into_iter().next_back().filter(|_| is_there) {
+            Some(conversation) => {
+                let from = history::gone_on_with(conversation);
+                let wish = Wish { from, mode: None, model: None };
+                open_session(&sessions, id, editor, place, wish, &reserved).await
+            }
+            None => Err(Error::new(-32002, format!("Claude Code has kept no conversation {id}"))),
         };
-        match prepared {
+        match opened {
             Ok(mut session) => {
                 session.show_again(answer).await;
                 sessions.begin(session, reserved);
@@ -250,6 +257,21 @@ fn open(sessions: Arc<Sessions>, editor: Editor, id: SessionId, place: Place, an
         }
     });
     Ok(())
+}
+
+async fn open_session(
+    sessions: &Sessions,
+    id: SessionId,
+    editor: Editor,
+    place: Place,
+    wish: Wish,
+    reserved: &Reserved,
+) -> Result<Session, Error> {
+    let prepared = sessions.prepare(&place, wish, reserved.tools(&editor), None)?;
+    let mut session = sessions.session(id, editor, place, &prepared);
+    // The editor is told the mode when it is told that the session is open.
+    let _is_other = session.take(sessions.launch(prepared).await?);
+    Ok(session)
 }
 
 /// Hands a prompt to its session. The editor may cancel the request as well as the turn.

@@ -7,8 +7,10 @@
 mod agent;
 mod auth;
 mod capabilities;
+mod cleared;
 mod client_tools;
 mod editor;
+mod elsewhere;
 mod history;
 mod permissions;
 mod prompt;
@@ -17,6 +19,7 @@ mod servers;
 mod session;
 mod sessions;
 mod settings;
+mod spare;
 mod tools;
 mod transport;
 mod turns;

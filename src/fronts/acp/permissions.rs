@@ -4,7 +4,10 @@ use std::collections::HashMap;
 
 use agent_client_protocol::RequestCancellationHandle;
 use agent_client_protocol::v1::schema::{PermissionOption, PermissionOptionKind, RequestPermissionOutcome};
-use portcullis_core::{AskId, AskKind, Behavior, Details, NewAsk, Ruling, Scope, visible};
+use portcullis_core::{AskId, AskKind, Behavior, Details, NewAsk, Ruling, Scope, Text, visible};
+use serde_json::Value;
+
+use super::questions;
 
 /// A choice, and the answer that it stands for.
 pub(super) struct Choice {
@@ -29,7 +32,10 @@ pub(super) fn choices(ask: &NewAsk) -> Vec<Choice> {
     let details = &ask.details;
     let no = if details.kind == AskKind::Plan { "No, keep planning" } else { "Reject" };
     let reject = Choice::new("reject", no.to_owned(), PermissionOptionKind::RejectOnce, Ruling::plain(Behavior::Deny));
-    let mut choices = allowing(details);
+    let mut choices = match details.kind {
+        AskKind::Question => answering(ask),
+        _ => allowing(details),
+    };
     let place = if details.default_to_no { 0 } else { choices.len() };
     choices.insert(place, reject);
     if details.interruptible {
@@ -38,6 +44,21 @@ pub(super) fn choices(ask: &NewAsk) -> Vec<Choice> {
         choices.push(Choice::new("reject_and_stop", name, PermissionOptionKind::RejectOnce, stop));
     }
     choices
+}
+
+/// The options of a question, each by its number.
+fn answering(ask: &NewAsk) -> Vec<Choice> {
+    let choices = questions::single_choices(&input_of(ask)).into_iter().enumerate();
+    let choice = |(number, (label, ruling)): (usize, (String, Ruling))| {
+        Choice::new(&format!("answer:{}", number + 1), visible(&label), PermissionOptionKind::AllowOnce, ruling)
+    };
+    choices.map(choice).collect()
+}
+
+/// What the call that a prompt is about would be made with.
+pub(super) fn input_of(ask: &NewAsk) -> Value {
+    let text = ask.details.input.as_ref().map(Text::as_str).unwrap_or_default();
+    serde_json::from_str(text).unwrap_or_default()
 }
 
 fn allowing(details: &Details) -> Vec<Choice> {
@@ -106,7 +127,7 @@ impl ShownPrompts {
 mod tests {
     use super::*;
     use portcullis_core::policy::Mode;
-    use portcullis_core::{Moment, Offer, Source, Text};
+    use portcullis_core::{Moment, Offer, Source};
 
     fn shown(details: Details) -> Vec<String> {
         let (description, preview) = (Text::new(""), Text::new(""));

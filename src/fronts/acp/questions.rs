@@ -38,8 +38,26 @@ pub(super) fn form(session: &SessionId, call: &str, input: &Value, message: &str
     CreateElicitationRequest::new(ElicitationFormMode::new(scope, schema), message)
 }
 
+/// The answers to one question with options of which one is chosen, each with its label, for an editor without forms.
+pub(super) fn single_choices(input: &Value) -> Vec<(String, Ruling)> {
+    let Questions(questions) = Questions::of(input);
+    let [question] = questions.as_slice() else { return vec![] };
+    let labels = question.labels.iter().filter(|_| !question.several);
+    let choices = labels.filter_map(|label| {
+        let answers = Questions(vec![question.clone()]).filled_in(|_| Some(label.clone())).ok()?;
+        Some((label.clone(), answered(input.clone(), answers)))
+    });
+    choices.collect()
+}
+
+fn answered(mut input: Value, answers: serde_json::Map<String, Value>) -> Ruling {
+    input["answers"] = Value::Object(answers);
+    let edited = Edited { digest: digest(&input), text: Text::new(canonical(&input)) };
+    Ruling { input: Some(edited), ..Ruling::plain(Behavior::Allow) }
+}
+
 /// What the person said, as a ruling: the answers, or a refusal. An error says why it is no answer.
-pub(super) fn ruling(response: CreateElicitationResponse, mut input: Value) -> Result<Ruling, String> {
+pub(super) fn ruling(response: CreateElicitationResponse, input: Value) -> Result<Ruling, String> {
     let content = match response.action {
         ElicitationAction::Accept(accepted) => accepted.content.unwrap_or_default(),
         ElicitationAction::Decline | ElicitationAction::Cancel => return Ok(Ruling::plain(Behavior::Deny)),
@@ -47,9 +65,7 @@ pub(super) fn ruling(response: CreateElicitationResponse, mut input: Value) -> R
     };
     let said = |field: String| content.get(&field).and_then(in_words);
     let answers = Questions::of(&input).filled_in(|number| said(own_field(number)).or_else(|| said(field(number))))?;
-    input["answers"] = Value::Object(answers);
-    let edited = Edited { digest: digest(&input), text: Text::new(canonical(&input)) };
-    Ok(Ruling { input: Some(edited), ..Ruling::plain(Behavior::Allow) })
+    Ok(answered(input, answers))
 }
 
 fn field(number: usize) -> String {

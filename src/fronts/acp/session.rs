@@ -2,113 +2,46 @@
 
 mod asking;
 mod changing;
+mod client;
+mod prompting;
 mod telling;
+mod wanted;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use agent_client_protocol::v1::schema::{
-    CreateElicitationResponse, LoadSessionResponse, Notice, NoticeSeverity, PromptResponse, RequestPermissionResponse,
-    ResumeSessionResponse, SessionId, SessionInfoUpdate, SessionUpdate, SetSessionConfigOptionResponse,
-    SetSessionModeResponse, StopReason,
+    LoadSessionResponse, Notice, NoticeSeverity, ResumeSessionResponse, SessionId, SessionInfoUpdate, SessionUpdate,
 };
-use agent_client_protocol::{Error, Responder, V1};
 use portcullis_core::AskId;
 use portcullis_wire::control::Message;
-use portcullis_wire::front::{Command, PromptWords};
-use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
-use tokio_util::sync::DropGuard;
+use portcullis_wire::front::Command;
+use tokio::sync::mpsc;
 
-use super::client_tools::ClientTools;
+use super::cleared::ClearedConversations;
 use super::editor::Editor;
 use super::history;
 use super::permissions::ShownPrompts;
 use super::servers::EditorServers;
-use super::sessions::{Place, Sessions, StartedClient, Wish};
+use super::sessions::{Place, Sessions};
 use super::settings::{Settings, commands};
-use super::turns::{PromptEnd, Turns};
-use super::updates::{Updates, said_by, words};
-use crate::agents::claude::process::Beginning;
+use super::turns::Turns;
+use super::updates::{Updates, said_by};
 use crate::fronts::{Launched, Told};
 use asking::OpenPrompt;
 use changing::SettingChange;
+use prompting::answer_all;
 use telling::ToldOfClient;
-
-/// What the editor wants of a session.
-pub(super) enum Wanted {
-    Prompt {
-        words: PromptWords,
-        prompter: Prompter,
-    },
-    /// The editor opens it again, although it runs.
-    Open(OpenAnswer),
-    Cancel,
-    /// The editor takes back the request of one prompt.
-    CancelPrompt {
-        uuid: String,
-    },
-    SetMode {
-        mode: String,
-        answer: SettingResponder,
-    },
-    SetModel {
-        model: String,
-        answer: SettingResponder,
-    },
-    /// A command runs in a terminal of the editor: its call is told first.
-    ShowTerminal {
-        call: String,
-        input: Value,
-        told: oneshot::Sender<()>,
-    },
-    /// The person has answered a prompt, or the editor cannot ask them.
-    Permission {
-        ask: AskId,
-        chosen: Chosen,
-    },
-}
-
-/// Who wants an answer to a prompt. While there is one, the editor may cancel its request.
-pub(super) struct Prompter {
-    pub(super) responder: Responder<PromptResponse, V1>,
-    pub(super) _is_waiting: DropGuard,
-}
-
-/// What the editor brought back from the person.
-pub(super) enum Chosen {
-    Option(Result<RequestPermissionResponse, Error>),
-    Form(Result<CreateElicitationResponse, Error>),
-}
-
-/// To whom it is answered that a session is open again; whoever loads it is shown what was said.
-pub(super) enum OpenAnswer {
-    Load(Responder<LoadSessionResponse, V1>),
-    Resume(Responder<ResumeSessionResponse, V1>),
-}
-
-impl OpenAnswer {
-    pub(super) fn refuse(self, error: Error) {
-        match self {
-            Self::Load(responder) => drop(responder.respond_with_error(error)),
-            Self::Resume(responder) => drop(responder.respond_with_error(error)),
-        }
-    }
-}
-
-/// To whom it is answered that a setting has changed.
-pub(super) enum SettingResponder {
-    Mode(Responder<SetSessionModeResponse, V1>),
-    Option(Responder<SetSessionConfigOptionResponse, V1>),
-}
+pub(super) use wanted::{Chosen, OpenAnswer, Prompter, SettingResponder, Wanted};
 
 pub(super) struct Session {
     pub(super) id: SessionId,
     pub(super) settings: Settings,
     editor: Editor,
     place: Place,
-    /// The client's own id of the conversation, which changes when the person clears it.
-    conversation: String,
+    /// The client's own ids of the conversation, which changes when the person clears it; the last goes on.
+    conversations: Vec<String>,
+    cleared: ClearedConversations,
     /// None while no client runs: the next prompt starts one.
     launched: Option<Launched>,
     /// What the client reads when it starts.
@@ -129,16 +62,25 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(id: SessionId, editor: Editor, place: Place, started: StartedClient, settings: Settings) -> Self {
+    /// One without a client.
+    pub(super) fn new(
+        id: SessionId,
+        editor: Editor,
+        place: Place,
+        settings: Settings,
+        cleared: ClearedConversations,
+    ) -> Self {
+        let conversations = cleared.of(&id);
         Self {
             settings,
             updates: Updates::new(place.folder.clone()),
             editor,
             place,
-            conversation: id.to_string(),
+            conversations,
+            cleared,
             id,
-            launched: Some(started.launched),
-            servers: started.servers,
+            launched: None,
+            servers: EditorServers::default(),
             title: None,
             is_ready: false,
             turns: Turns::new(),
@@ -172,6 +114,11 @@ impl Session {
         self.end().await;
     }
 
+    /// The one that goes on.
+    fn conversation(&self) -> &str {
+        self.conversations.last().map(String::as_str).unwrap_or_default()
+    }
+
     async fn update(&mut self, update: SessionUpdate) {
         self.editor.update(&self.id, update).await;
     }
@@ -197,6 +144,7 @@ impl Session {
             Wanted::CancelPrompt { uuid } => self.cancel_prompt(uuid).await,
             Wanted::SetMode { mode, answer } => self.set(SettingChange::Mode(mode), answer).await,
             Wanted::SetModel { model, answer } => self.set(SettingChange::Model(model), answer).await,
+            Wanted::Standing { ask, no_answers } => self.standing(ask, no_answers, back).await,
             Wanted::Permission { ask, chosen } => self.chosen(ask, chosen, back).await,
             Wanted::ShowTerminal { call, input, told } => {
                 let update = self.updates.terminal(&call, &input);
@@ -207,69 +155,18 @@ impl Session {
         }
     }
 
-    /// A prompt also starts a client where the last one is gone, and goes on with the conversation there.
-    async fn prompt(
-        &mut self,
-        words: PromptWords,
-        prompter: Prompter,
-        sessions: &Arc<Sessions>,
-        back: &mpsc::WeakSender<Wanted>,
-    ) {
-        if self.launched.is_none() {
-            // The client keeps a conversation from its first line on, whether or not anything was answered.
-            let id = self.conversation.clone();
-            let from = if history::is_kept(&id) { Beginning::Resumed(id) } else { Beginning::Named(id) };
-            // As it was, so that a plan stays one.
-            let (mode, model) = (Some(self.settings.mode.clone()), self.settings.chosen_model());
-            let tools = ClientTools { editor: self.editor.clone(), session: self.id.clone(), back: back.clone() };
-            match sessions.launch(&self.place, Wish { from, mode, model }, tools, None).await {
-                Ok(started) => {
-                    self.launched = Some(started.launched);
-                    self.servers = started.servers;
-                }
-                Err(error) => return drop(prompter.responder.respond_with_error(error)),
-            }
-        }
-        self.turns.begin(words.uuid.clone().unwrap_or_default(), prompter);
-        self.want(Command::Prompt(words)).await;
-    }
-
     /// Shows the session, and what was said in it where that is wanted. What happens from now on follows.
     pub(super) async fn show_again(&mut self, answer: OpenAnswer) {
         let (modes, options) = (self.settings.mode_state(), self.settings.options());
         match answer {
             OpenAnswer::Load(responder) => {
                 let folder = self.place.folder.clone();
-                history::replay(&self.editor, &self.id, &self.conversation, folder, &self.updates).await;
+                history::replay(&self.editor, &self.id, &self.conversations, folder, &self.updates).await;
                 drop(responder.respond(LoadSessionResponse::new().modes(modes).config_options(options)));
             }
             OpenAnswer::Resume(responder) => {
                 drop(responder.respond(ResumeSessionResponse::new().modes(modes).config_options(options)));
             }
-        }
-    }
-
-    async fn cancel(&mut self) {
-        let waiting = self.turns.cancel();
-        if !self.is_ready {
-            // The client has taken nothing yet, and will not.
-            self.want(Command::Interrupt).await;
-            return answer_all(self.turns.fail(&Ok(StopReason::Cancelled)));
-        }
-        for uuid in waiting {
-            self.want(Command::Withdraw { uuid }).await;
-        }
-        self.want(Command::Interrupt).await;
-    }
-
-    /// A prompt that waits is only taken back; one that the client works on ends with its turn.
-    async fn cancel_prompt(&mut self, uuid: String) {
-        if !self.turns.has(&uuid) {
-            return;
-        }
-        match self.is_ready && self.turns.withdraw(&uuid) {
-            true => self.want(Command::Withdraw { uuid }).await,
-            false => self.cancel().await,
         }
     }
 
@@ -288,17 +185,9 @@ impl Session {
         }
     }
 
-    async fn ready(&mut self, offered: &Value) {
-        self.is_ready = true;
-        self.servers.were_read();
-        self.settings.ready(offered);
-        self.update(commands(&offered["commands"])).await;
-        self.show_options().await;
-    }
-
     /// What the conversation is called, once it has a name.
     async fn show_title(&mut self) {
-        let title = history::title(&self.conversation);
+        let title = history::title(self.conversation());
         if title.is_some() && title != self.title {
             self.title.clone_from(&title);
             self.update(SessionUpdate::SessionInfoUpdate(SessionInfoUpdate::new().title(title))).await;
@@ -307,9 +196,12 @@ impl Session {
 
     async fn message(&mut self, message: &Message) {
         if message.is("system", "init")
-            && let Some(conversation) = &message.session_id
+            && let Some(conversation) = message.session_id.as_ref().filter(|id| *id != self.conversation())
         {
-            self.conversation.clone_from(conversation);
+            self.conversations.push(conversation.clone());
+            if let Err(error) = self.cleared.note(&self.id, conversation) {
+                tracing::warn!("a cleared conversation will be shown as it was before: {error}");
+            }
         }
         let updates = self.updates.of(message);
         self.update_all(updates).await;
@@ -331,53 +223,13 @@ impl Session {
         answer_all(self.turns.note(message));
     }
 
-    /// What is no word of the model. An editor that shows notices has a place for them.
+    /// What is no word of the model. An editor that has no place for notices shows it as a message of ours.
     async fn notice(&mut self, text: &str) {
-        if self.editor.has_notices() {
-            let notice = Notice::new(NoticeSeverity::Info, text);
-            return self.update(SessionUpdate::Notice(notice)).await;
-        }
-        tracing::info!("{text}");
-    }
-
-    /// The client is gone without being told to. What was wanted of it fails; the next prompt starts another.
-    async fn client_ended(&mut self) {
-        let Some(launched) = self.launched.take() else { return };
-        self.is_ready = false;
-        self.servers = EditorServers::default();
-        self.prompts.withdraw_all();
-        self.open.clear();
-        let updates = self.updates.forget_calls();
-        self.update_all(updates).await;
-        self.end_compaction().await;
-        let problem = match launched.running.outcome().await {
-            Ok((outcome, _)) => {
-                let tail = portcullis_core::visible(&outcome.stderr_tail);
-                let what = outcome.problem.unwrap_or_else(|| "Claude Code ended".to_owned());
-                if tail.is_empty() { what } else { format!("{what}; it said: {tail}") }
-            }
-            Err(error) => format!("{error:#}"),
+        let update = match self.editor.has_notices() {
+            true => SessionUpdate::Notice(Notice::new(NoticeSeverity::Info, text)),
+            false => said_by("Portcullis", text),
         };
-        let problem = format!("{problem}. Your next prompt goes on with the conversation in a new one");
-        let ended: PromptEnd = Err(Error::new(-32603, problem.clone()));
-        for (_, answer) in self.changes.drain().map(|(_, change)| change) {
-            answer.refuse(&problem);
-        }
-        if !self.turns.is_open() {
-            self.update(words(&format!("\n\n{problem}\n\n"))).await;
-        }
-        answer_all(self.turns.fail(&ended));
-    }
-
-    async fn end(mut self) {
-        self.prompts.withdraw_all();
-        answer_all(self.turns.fail(&Ok(StopReason::Cancelled)));
-        let Some(Launched { told, command, running, .. }) = self.launched.take() else { return };
-        drop(command.send(Command::End).await);
-        drop(told);
-        if let Err(error) = running.outcome().await {
-            tracing::warn!("ending a session: {error:#}");
-        }
+        self.update(update).await;
     }
 }
 
@@ -386,11 +238,5 @@ async fn told(launched: &mut Option<Launched>) -> Option<Told> {
     match launched {
         Some(launched) => launched.told.recv().await,
         None => std::future::pending().await,
-    }
-}
-
-fn answer_all(ended: Vec<(Prompter, PromptEnd)>) {
-    for (prompter, ended) in ended {
-        drop(prompter.responder.respond_with_result(ended.map(PromptResponse::new)));
     }
 }

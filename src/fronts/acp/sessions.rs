@@ -6,24 +6,25 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use agent_client_protocol::Error;
-use agent_client_protocol::v1::schema::{ClientCapabilities, McpServer, SessionId};
+use agent_client_protocol::v1::schema::{McpServer, SessionId};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::client_tools::{self, ClientTools};
+use super::cleared::ClearedConversations;
+use super::client_tools::ClientTools;
 use super::editor::Editor;
+use super::elsewhere;
 use super::servers::{self, EditorServers};
 use super::session::{Session, Wanted};
 use super::settings::Settings;
+use super::spare::Spare;
 use super::{AT_THE_EDITOR, AcpOptions};
-use crate::agents::claude::editor::EditorTools;
 use crate::agents::claude::process::{Beginning, Options};
 use crate::config::{Config, Paths};
 use crate::failure::Failure;
-use crate::fronts::{LaunchOptions, Launched, SpareAgent, launch};
+use crate::fronts::{LaunchOptions, Launched, expected_mode, launch};
 use crate::gate::reach;
 use crate::locks::locked;
-use crate::mint::uuid;
 
 /// What the editor may want of a session that does not answer.
 const QUEUE: usize = 1024;
@@ -34,13 +35,13 @@ const END_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// The sessions, and what new ones are started with.
 pub(super) struct Sessions {
-    paths: Paths,
-    config: Config,
-    options: AcpOptions,
+    pub(super) paths: Paths,
+    pub(super) config: Config,
+    pub(super) options: AcpOptions,
     /// Held for short looks and changes.
     live: Mutex<HashMap<SessionId, LiveSession>>,
     /// Where the owner wants one. Put there by the last new session, taken by the next.
-    spare: Mutex<Option<Spare>>,
+    pub(super) spare: Mutex<Option<Spare>>,
 }
 
 struct LiveSession {
@@ -56,6 +57,13 @@ pub(super) struct Reserved {
     back: mpsc::WeakSender<Wanted>,
 }
 
+impl Reserved {
+    /// The tools of the session that work through this editor.
+    pub(super) fn tools(&self, editor: &Editor) -> ClientTools {
+        ClientTools { editor: editor.clone(), session: self.id.clone(), back: self.back.clone() }
+    }
+}
+
 /// Where a session works, and with what.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Place {
@@ -65,18 +73,18 @@ pub(super) struct Place {
     pub(super) servers: Vec<McpServer>,
 }
 
+/// What a Claude Code is started with.
+pub(super) struct PreparedClient {
+    options: LaunchOptions,
+    servers: EditorServers,
+    /// The mode that it will be in, unless another was set at the gate.
+    mode: String,
+}
+
 /// A Claude Code that was started, and what it must find until it is ready.
 pub(super) struct StartedClient {
     pub(super) launched: Launched,
     pub(super) servers: EditorServers,
-}
-
-/// A Claude Code for the next session in this place.
-pub(super) struct Spare {
-    place: Place,
-    pub(super) conversation: String,
-    agent: SpareAgent,
-    servers: EditorServers,
 }
 
 /// How a conversation is gone on with.
@@ -91,51 +99,6 @@ impl Sessions {
     pub(super) fn new(paths: Paths, config: Config, options: AcpOptions) -> Self {
         servers::forget_older(&paths.state_dir);
         Self { paths, config, options, live: Mutex::default(), spare: Mutex::default() }
-    }
-
-    /// A Claude Code that was started for a session like this, where there is one.
-    pub(super) fn take_spare(&self, place: &Place) -> Option<Spare> {
-        locked(&self.spare).take_if(|spare| spare.place == *place)
-    }
-
-    /// It was not needed after all.
-    pub(super) fn put_back(&self, spare: Spare) {
-        let left = locked(&self.spare).replace(spare);
-        if let Some(left) = left {
-            tokio::spawn(left.agent.end());
-        }
-    }
-
-    /// Starts a Claude Code for the next session in this place, if the owner wants that.
-    pub(super) fn keep_spare(self: &Arc<Self>, place: Place, abilities: &ClientCapabilities) {
-        if !self.config.acp.prewarm {
-            return;
-        }
-        let (sessions, uses_editor) = (Arc::clone(self), client_tools::are_used(&self.options, abilities));
-        tokio::spawn(async move {
-            match sessions.start_spare(place, uses_editor).await {
-                Ok(spare) => {
-                    let last = locked(&sessions.spare).replace(spare);
-                    if let Some(last) = last {
-                        last.agent.end().await;
-                    }
-                }
-                Err(error) => tracing::warn!("no Claude Code is kept for the next session: {}", error.message),
-            }
-        });
-    }
-
-    async fn start_spare(&self, place: Place, uses_editor: bool) -> Result<Spare, Error> {
-        let conversation = uuid();
-        let servers = self.write_servers(&place)?;
-        let wish = Wish { from: Beginning::Named(conversation.clone()), mode: None, model: None };
-        let mut options = self.claude_options(&place, wish, &servers);
-        if uses_editor {
-            options.allow.extend(EditorTools::allowed());
-        }
-        let starting = SpareAgent::start(&self.paths, &self.config, self.options.claude.as_deref(), options);
-        let agent = starting.await.map_err(|error| in_words(&error))?;
-        Ok(Spare { place, conversation, agent, servers })
     }
 
     /// Keeps a place for a session before anything is started for it: None where it has one, so that none is started twice.
@@ -162,27 +125,9 @@ impl Sessions {
         }
     }
 
-    /// Starts a Claude Code for a conversation. The editor is told of nothing before [`Sessions::begin`].
-    pub(super) async fn prepare(
-        &self,
-        editor: Editor,
-        place: Place,
-        reserved: &Reserved,
-        from: Beginning,
-        spare: Option<Spare>,
-    ) -> Result<Session, Error> {
-        if !place.folder.is_absolute() {
-            return Err(Error::new(-32602, "cwd must be an absolute path"));
-        }
-        if !place.folder.is_dir() {
-            return Err(Error::new(-32602, format!("there is no folder {}", place.folder.display())));
-        }
-        let (id, back) = (reserved.id.clone(), reserved.back.clone());
-        let tools = ClientTools { editor: editor.clone(), session: id.clone(), back };
-        let started = self.launch(&place, Wish { from, mode: None, model: None }, tools, spare).await?;
-        let settings =
-            Settings::new(started.launched.mode.clone(), self.config.allow_bypass, self.options.model.clone());
-        Ok(Session::new(id, editor, place, started, settings))
+    /// What editors' sessions were cleared to.
+    pub(super) fn cleared(&self) -> ClearedConversations {
+        ClearedConversations::new(&self.paths.state_dir)
     }
 
     /// From now on the editor is told what the session does. One that it has closed meanwhile ends at once.
@@ -197,13 +142,13 @@ impl Sessions {
     }
 
     /// The servers of the editor, as Claude Code is told of them.
-    fn write_servers(&self, place: &Place) -> Result<EditorServers, Error> {
+    pub(super) fn write_servers(&self, place: &Place) -> Result<EditorServers, Error> {
         let program =
             self.config.acp.gateway.then(reach::this_program).transpose().map_err(|error| in_words(&error))?;
         EditorServers::write(&self.paths.state_dir, place.servers.clone(), program.as_deref())
     }
 
-    fn claude_options(&self, place: &Place, wish: Wish, servers: &EditorServers) -> Options {
+    pub(super) fn claude_options(&self, place: &Place, wish: Wish, servers: &EditorServers) -> Options {
         Options {
             folder: place.folder.clone(),
             mode: wish.mode.or_else(|| self.options.mode.clone()).unwrap_or_default(),
@@ -216,14 +161,21 @@ impl Sessions {
         }
     }
 
-    /// A Claude Code for a conversation of the editor: the spare one, where it was started for this conversation.
-    pub(super) async fn launch(
+    /// What a Claude Code for a conversation of the editor is started with: the spare one, where it was started for this
+    /// conversation. Nobody is asked for it, so that a new session waits for nothing.
+    pub(super) fn prepare(
         &self,
         place: &Place,
         wish: Wish,
         tools: ClientTools,
         spare: Option<Spare>,
-    ) -> Result<StartedClient, Error> {
+    ) -> Result<PreparedClient, Error> {
+        if !place.folder.is_absolute() {
+            return Err(Error::new(-32602, "cwd must be an absolute path"));
+        }
+        if !place.folder.is_dir() {
+            return Err(Error::new(-32602, format!("there is no folder {}", place.folder.display())));
+        }
         let folders = std::iter::once(&place.folder).chain(&place.more_folders).cloned().collect();
         let editor = tools.begin(&self.options, folders)?;
         let (servers, spare) = match spare {
@@ -231,11 +183,14 @@ impl Sessions {
             None => (self.write_servers(place)?, None),
         };
         let claude_options = self.claude_options(place, wish, &servers);
+        let claude = self.options.claude.clone();
+        let mode = expected_mode(&self.paths, &self.config, claude.as_deref(), &claude_options);
+        let mode = mode.map_err(|error| in_words(&error))?;
         let options = LaunchOptions {
             connected_by: "acp",
             session: None,
             label: None,
-            claude: self.options.claude.clone(),
+            claude,
             claude_options,
             prompt: None,
             prompt_by: None,
@@ -247,6 +202,21 @@ impl Sessions {
             editor,
             spare,
         };
+        Ok(PreparedClient { options, servers, mode })
+    }
+
+    /// A session of the editor, before there is a Claude Code for it.
+    pub(super) fn session(&self, id: SessionId, editor: Editor, place: Place, prepared: &PreparedClient) -> Session {
+        let settings = Settings::new(prepared.mode.clone(), self.config.allow_bypass, self.options.model.clone());
+        Session::new(id, editor, place, settings, self.cleared())
+    }
+
+    /// Starts the Claude Code. The gate is asked for what was set there, and waited for where it is slow.
+    pub(super) async fn launch(&self, prepared: PreparedClient) -> Result<StartedClient, Error> {
+        let PreparedClient { options, servers, .. } = prepared;
+        if let Beginning::Resumed(conversation) = &options.claude_options.from {
+            elsewhere::refuse_if_open(&self.paths, conversation).await?;
+        }
         let launched = launch(&self.paths, &self.config, options).await.map_err(|error| in_words(&error))?;
         Ok(StartedClient { launched, servers })
     }

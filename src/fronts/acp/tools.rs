@@ -23,7 +23,6 @@ pub(super) fn call(id: &str, tool: &str, input: &Value, folder: &Path) -> ToolCa
         .name(tool.to_owned())
         .kind(kind(tool))
         .status(ToolCallStatus::Pending)
-        .content(content(tool, input))
         .locations(locations(tool, input))
         .raw_input(input.clone())
 }

@@ -5,7 +5,7 @@
 
 use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::StopReason;
-use portcullis_wire::control::Message;
+use portcullis_wire::control::{Message, TurnResult};
 
 /// How a prompt ended.
 pub(super) type PromptEnd = Result<StopReason, Error>;
@@ -86,12 +86,14 @@ impl<R> Turns<R> {
                 self.error.clone_from(&message.error);
                 vec![]
             }
-            "result" => {
-                let ended = stop_reason(message, self.is_cancelled, self.error.take().as_deref());
-                self.is_cancelled = false;
-                self.end(&ended)
-            }
-            _ => vec![],
+            _ => match message.turn_result(self.is_cancelled) {
+                Some(result) => {
+                    let ended = prompt_end(result, self.error.take().as_deref());
+                    self.is_cancelled = false;
+                    self.end(&ended)
+                }
+                None => vec![],
+            },
         }
     }
 
@@ -141,29 +143,19 @@ impl<R> Turns<R> {
     }
 }
 
-/// What the result of a turn means. After an interruption the client reports a diagnosis of its own as an error.
-fn stop_reason(result: &Message, is_cancelled: bool, error: Option<&str>) -> PromptEnd {
-    let errors = || result.errors.iter().filter_map(|error| error.as_str());
-    let is_interrupted = errors().any(|error| error.starts_with("[ede_diagnostic]"));
-    match (result.subtype.as_deref(), result.stop_reason.as_deref()) {
-        (Some("error_during_execution"), _) if is_cancelled || is_interrupted => Ok(StopReason::Cancelled),
-        (Some("error_max_turns"), _) => Ok(StopReason::MaxTurnRequests),
-        _ if result.is_error => Err(failure(result, error)),
-        (_, Some("refusal")) => Ok(StopReason::Refusal),
-        (_, Some("max_tokens")) => Ok(StopReason::MaxTokens),
-        _ => Ok(StopReason::EndTurn),
-    }
-}
-
-fn failure(result: &Message, error: Option<&str>) -> Error {
-    let said = result.result.clone().filter(|text| !text.is_empty());
-    let errors: Vec<&str> = result.errors.iter().filter_map(|error| error.as_str()).collect();
-    let text = said.unwrap_or_else(|| errors.join("; "));
-    let text = if text.is_empty() { "the turn failed".to_owned() } else { text };
-    match error == Some("authentication_failed") || text.contains("/login") {
-        true => Error::auth_required().data(serde_json::Value::from(text)),
-        false => Error::new(-32603, text),
-    }
+/// What the end of a turn is to whoever began it. `error`: what the client reported in the model's place.
+fn prompt_end(result: TurnResult, error: Option<&str>) -> PromptEnd {
+    Ok(match result {
+        TurnResult::Done => StopReason::EndTurn,
+        TurnResult::Interrupted => StopReason::Cancelled,
+        TurnResult::Refused => StopReason::Refusal,
+        TurnResult::TooLong => StopReason::MaxTokens,
+        TurnResult::TooManyTurns => StopReason::MaxTurnRequests,
+        TurnResult::Failed(why) if error == Some("authentication_failed") || why.contains("/login") => {
+            return Err(Error::auth_required().data(serde_json::Value::from(why)));
+        }
+        TurnResult::Failed(why) => return Err(Error::new(-32603, why)),
+    })
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use agent_client_protocol::v1::schema::{
 };
 use portcullis_core::visible;
 use portcullis_wire::control::{Block, Message};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::tools;
 use crate::agents::claude::editor::built_in;
@@ -23,8 +23,8 @@ pub(super) struct Updates {
     folder: PathBuf,
     /// The message that came in pieces.
     streamed: Option<String>,
-    /// Calls that were told and have no result, with their tools.
-    calls: HashMap<String, String>,
+    /// Calls that were told and have no result.
+    calls: HashMap<String, ToldCall>,
     /// Those of them that are shown by a terminal.
     terminals: HashSet<String>,
     /// The tasks of the plan, by their ids, where the client keeps them one by one.
@@ -33,6 +33,13 @@ pub(super) struct Updates {
     used: u64,
     /// It happened before: what files hold now says nothing of it.
     is_past: bool,
+}
+
+/// A call that was told.
+struct ToldCall {
+    tool: String,
+    /// With what the tool is called was told as well; before, the model is still saying it.
+    is_whole: bool,
 }
 
 impl Updates {
@@ -70,17 +77,47 @@ impl Updates {
 
     /// A call is told before anything else names it.
     pub(super) fn call(&mut self, id: &str, tool: &str, input: &Value) -> Option<SessionUpdate> {
-        if self.calls.contains_key(id) {
+        let told = self.calls.get_mut(id).map(|told| std::mem::replace(&mut told.is_whole, true));
+        let is_past = self.is_past;
+        let content = || match is_past && tool == "Write" {
+            true => tools::written(input),
+            false => tools::content(tool, input),
+        };
+        match told {
+            Some(true) => None,
+            // It has begun: now it is said what it is.
+            Some(false) => {
+                let fields = ToolCallUpdateFields::new()
+                    .title(tools::title(tool, input, &self.folder))
+                    .content(content())
+                    .locations(tools::locations(tool, input))
+                    .raw_input(input.clone());
+                Some(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), fields)))
+            }
+            None => {
+                self.remember(id, tool, true);
+                Some(SessionUpdate::ToolCall(tools::call(id, tool, input, &self.folder).content(content())))
+            }
+        }
+    }
+
+    /// The model has begun to say a call: what it is called with follows.
+    fn begun(&mut self, block: &Value) -> Option<SessionUpdate> {
+        let (id, name) = (block["id"].as_str()?, block["name"].as_str()?);
+        if block["type"] != "tool_use" || self.calls.contains_key(id) {
             return None;
         }
+        let tool = built_in(name).unwrap_or(name);
+        self.remember(id, tool, false);
+        Some(SessionUpdate::ToolCall(tools::call(id, tool, &Value::Object(Map::new()), &self.folder)))
+    }
+
+    fn remember(&mut self, id: &str, tool: &str, is_whole: bool) {
         if self.calls.len() >= MOST_CALLS {
             self.calls.clear();
             self.terminals.clear();
         }
-        self.calls.insert(id.to_owned(), tool.to_owned());
-        let call = tools::call(id, tool, input, &self.folder);
-        let call = if self.is_past && tool == "Write" { call.content(tools::written(input)) } else { call };
-        Some(SessionUpdate::ToolCall(call))
+        self.calls.insert(id.to_owned(), ToldCall { tool: tool.to_owned(), is_whole });
     }
 
     /// A call is shown by a terminal from now on, also when it has ended. What has to be told before, if anything.
@@ -98,6 +135,7 @@ impl Updates {
         let event = &message.event;
         match event["type"].as_str()? {
             "message_start" => self.streamed = event["message"]["id"].as_str().map(str::to_owned),
+            "content_block_start" => return self.begun(&event["content_block"]),
             "content_block_delta" => {
                 let delta = &event["delta"];
                 return match delta["type"].as_str()? {
@@ -144,7 +182,7 @@ impl Updates {
         let mut updates = vec![];
         for block in message.blocks() {
             let Block::ToolResult { id, is_error, content } = block else { continue };
-            let Some(tool) = self.calls.remove(id) else { continue };
+            let Some(ToldCall { tool, .. }) = self.calls.remove(id) else { continue };
             let fields = match self.terminals.remove(id) {
                 true => tools::ended(is_error, content, &message.tool_use_result),
                 false => tools::finished(&tool, is_error, content, &message.tool_use_result),
@@ -266,7 +304,7 @@ mod tests {
 
     #[test]
     fn words_come_once_in_pieces_or_whole_and_calls_come_with_their_results() {
-        let mut updates = Updates::new("/work".into());
+        let mut updates = Updates::new("/home/ann".into());
         let text =
             |text: &str| json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text}});
         told(&mut updates, &piece(&json!({"type": "message_start", "message": {"id": "m1"}})));
@@ -287,15 +325,31 @@ mod tests {
     }
 
     #[test]
+    fn a_call_is_shown_when_the_model_begins_to_say_it_and_whole_when_it_has() {
+        let mut updates = Updates::new("/home/ann".into());
+        let block = json!({"type": "tool_use", "id": "t", "name": "mcp__acp__Write", "input": {}});
+        let shown = told(&mut updates, &piece(&json!({"type": "content_block_start", "content_block": block})));
+        assert_eq!((&shown[0]["sessionUpdate"], &shown[0]["title"]), (&json!("tool_call"), &json!("Write")));
+        assert_eq!((&shown[0]["kind"], &shown[0]["status"]), (&json!("edit"), &Value::Null), "it is pending");
+        let input = json!({"file_path": "/home/ann/new.txt", "content": "x"});
+        let call = json!({"type": "tool_use", "id": "t", "name": "Write", "input": input});
+        let shown = told(&mut updates, &said("m", &call));
+        assert_eq!(shown[0]["sessionUpdate"], "tool_call_update");
+        assert_eq!((&shown[0]["title"], &shown[0]["rawInput"]), (&json!("Write new.txt"), &input));
+        assert_eq!(shown[0]["content"][0]["type"], "diff");
+        assert_eq!(told(&mut updates, &said("m", &call)), json!([]));
+    }
+
+    #[test]
     fn a_file_written_in_the_past_is_not_compared_with_what_it_holds_now() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("new.txt");
         std::fs::write(&file, "new").unwrap();
         let input = json!({"file_path": file, "content": "new"});
         let call = json!({"type": "tool_use", "id": "t", "name": "Write", "input": input});
-        let shown = told(&mut Updates::of_the_past("/work".into()), &said("m", &call));
+        let shown = told(&mut Updates::of_the_past("/home/ann".into()), &said("m", &call));
         assert_eq!(shown[0]["content"], json!([{"type": "diff", "path": file, "newText": "new"}]));
-        let shown = told(&mut Updates::new("/work".into()), &said("m", &call));
+        let shown = told(&mut Updates::new("/home/ann".into()), &said("m", &call));
         assert_eq!(shown[0]["content"][0]["oldText"], "new");
     }
 
@@ -310,7 +364,7 @@ mod tests {
 
     #[test]
     fn the_plan_is_told_whole_whenever_it_changes() {
-        let mut updates = Updates::new("/work".into());
+        let mut updates = Updates::new("/home/ann".into());
         let todos = json!([{"content": "one", "status": "completed"}, {"content": "two", "status": "in_progress"}]);
         let call = json!({"type": "tool_use", "id": "t", "name": "TodoWrite", "input": {"todos": todos}});
         let shown = told(&mut updates, &said("m", &call));

@@ -62,9 +62,9 @@ impl Printer {
             return;
         }
         let goes_on = matches!(message.kind.as_str(), "assistant" | "user" | "result");
-        let error = message.result.as_deref().filter(|_| message.kind == "result" && message.is_error);
+        // An error that the client said in the model's place is told once, as that of the turn.
         if let Some(words) = self.unsaid.take_if(|_| goes_on)
-            && error != Some(&words)
+            && !message.problems().contains(&words.as_str())
         {
             self.say(&words).await;
             self.end_line().await;
@@ -87,13 +87,9 @@ impl Printer {
             }
             self.streamed = false;
             self.end_line().await;
-        } else if message.kind == "result" && message.is_error {
-            let errors = message.errors.iter().filter_map(|error| error.as_str());
-            // After an interruption the client reports its own diagnosis, which tells people nothing.
-            let errors: Vec<&str> = errors.filter(|error| !error.starts_with("[ede_diagnostic]")).collect();
-            let said = message.result.as_deref().filter(|text| !text.is_empty());
-            for text in said.into_iter().chain(errors) {
-                self.note(&format!("error: {}", visible(text))).await;
+        } else {
+            for problem in message.problems() {
+                self.note(&format!("error: {}", visible(problem))).await;
             }
         }
     }

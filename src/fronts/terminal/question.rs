@@ -92,7 +92,9 @@ impl Question {
         }
         choices.push("n no".to_owned());
         choices.push("d WORDS no, and why".to_owned());
-        choices.push("i no, and end the turn".to_owned());
+        if self.ask.details.interruptible {
+            choices.push("i no, and end the turn".to_owned());
+        }
         if self.ask.details.editable && self.ask.details.kind == AskKind::Tool {
             choices.push("e INPUT run this instead".to_owned());
         }
@@ -122,6 +124,9 @@ impl Question {
             "n" | "no" => deny(Some(rest.to_owned()).filter(|why| !why.is_empty()), false),
             "" if self.ask.details.default_to_no => deny(None, false),
             "d" | "deny" if !rest.is_empty() => deny(Some(rest.to_owned()), false),
+            "i" if !self.ask.details.interruptible => {
+                Typed::Unclear("nobody can end the turn from here: n says no".to_owned())
+            }
             "i" => deny(Some(rest.to_owned()).filter(|why| !why.is_empty()), true),
             "e" | "edit" if !rest.is_empty() => self.edited(rest),
             _ => Typed::Unclear(visible(&format!("that was not understood: {line:?}"))),
@@ -200,6 +205,19 @@ fn questions(ask: &NewAsk) -> Vec<AgentQuestion> {
 mod tests {
     use super::*;
     use portcullis_core::{AskId, Details, Moment, Source};
+
+    #[test]
+    fn a_turn_is_ended_only_where_that_can_be_done() {
+        for interruptible in [false, true] {
+            let details = Details { interruptible, ..Details::default() };
+            let (description, preview) = (Text::new(""), Text::new(""));
+            let (id, tool) = (AskId::new(Moment(1), 1), "mcp__x__y".to_owned());
+            let ask = NewAsk { id, source: Source::Hook, origin: String::new(), tool, description, preview, details };
+            let mut question = Question::new(ask, None);
+            assert_eq!(question.asks_for().contains("end the turn"), interruptible);
+            assert_eq!(matches!(question.read("i"), Typed::Ruling(ruling) if ruling.interrupt), interruptible);
+        }
+    }
 
     #[test]
     fn a_number_of_no_option_answers_nothing() {

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::outlets::{Outlet, ToSession};
 use super::streams::Streams;
-use super::{Hub, Trouble, Usage};
+use super::{Hub, Peer, Trouble, Usage};
 use crate::lines::{Lines, put_json};
 use crate::stream::{Reader, Writer, split};
 use answers::{input_of, told};
@@ -39,8 +39,9 @@ pub(crate) struct Gate {
     pub(crate) max_context: Option<usize>,
     /// Cancelled when the gate stops, and by a newer process that finds it idle.
     pub(crate) stop: CancellationToken,
-    /// The process may answer as the terminal of its session.
-    pub(crate) answers: bool,
+    /// The process that may answer as the terminal of its session; none where nobody may. Whether it is inside an agent is
+    /// looked at each time: that an editor is theirs a person may say while it runs.
+    pub(crate) answerer: Option<Peer>,
     /// The streams of the sessions that are attached.
     pub(crate) streams: Streams,
 }
@@ -173,7 +174,7 @@ async fn read(
                 continue;
             }
             // What an agent runs directs no session, whatever it says of its channels.
-            SessionMessage::Received(event) if !gate.answers => {
+            SessionMessage::Received(event) if !is_of_a_person(gate).await => {
                 let event = ChannelEvent { directs: false, ..*event };
                 answers::received(event, session)
             }
@@ -201,7 +202,12 @@ async fn read(
 async fn may_answer(gate: &Gate, session: SessionId, ask: AskId) -> bool {
     let is_its_own =
         move |state: &portcullis_core::State| state.ask(ask).is_some_and(|(ask, _)| ask.session == session);
-    gate.answers && gate.hub.look(is_its_own).await.unwrap_or(false)
+    is_of_a_person(gate).await && gate.hub.look(is_its_own).await.unwrap_or(false)
+}
+
+async fn is_of_a_person(gate: &Gate) -> bool {
+    let Some(peer) = gate.answerer else { return false };
+    matches!(gate.hub.inside_without_editors(peer).await, Ok(None))
 }
 
 fn done(n: u64, answered: Result<Answered, Fault>) -> GateMessage<'static> {

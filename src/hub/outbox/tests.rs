@@ -77,6 +77,7 @@ impl World {
             driven: false,
             hooks_version: None,
             is_working: None,
+            wakes: None,
             origin: None,
         };
         self.submit(Input::Attached { session: self.session, about, wrote: vec![], holding: vec![] }).await;

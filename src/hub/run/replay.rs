@@ -10,7 +10,7 @@ use super::super::Trouble;
 use super::super::heads::Heads;
 use super::super::roster::Roster;
 use super::{HubLoop, journal, snapshot};
-use crate::store::{self, Records, Seq, Stored};
+use crate::store::{self, Records, Seq, Store, Stored};
 
 impl HubLoop {
     /// The state held what the journal refused. Until it has been read anew nothing may rest on it.
@@ -43,6 +43,12 @@ pub(super) struct ReadState {
     pub(super) heads: Heads,
     /// Up to this record it was in a snapshot.
     pub(super) snapshot: Seq,
+}
+
+/// Whether a journal that no gate has open knows of a session that ran commands.
+pub(crate) fn knows_agents(store: &Store, version: &str) -> anyhow::Result<bool> {
+    let ReadState { state, .. } = read_state(store.records(), &Limits::default(), version)?;
+    Ok(state.all_sessions().any(|session| session.about.runs_commands))
 }
 
 pub(super) fn read_state(records: Records<'_>, limits: &Limits, version: &str) -> anyhow::Result<ReadState> {

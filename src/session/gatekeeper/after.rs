@@ -30,6 +30,29 @@ pub(crate) enum WentOn {
     CallsOver,
 }
 
+/// A call that ran, held against what was said of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RanAs {
+    /// Nothing was said against it.
+    Decided,
+    OtherInput,
+    /// A person had to be asked, and nothing shows that anybody was.
+    Unasked,
+}
+
+impl RanAs {
+    /// What the people before the session's screens are told, where they should know.
+    pub(crate) fn alarm(self, tool: &str, id: Option<&str>) -> Option<String> {
+        let what = match self {
+            Self::Decided => return None,
+            Self::OtherInput => "ran with something else than was allowed",
+            Self::Unasked => "ran although a person had to be asked, and nothing shows that anybody was",
+        };
+        let where_told = id.map_or("`portcullis log` tells more".to_owned(), |id| format!("the log has the call {id}"));
+        Some(format!("Portcullis ALARM: {tool} {what}; {where_told}"))
+    }
+}
+
 /// When a call is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum RefusedAt {
@@ -38,9 +61,8 @@ pub(super) enum RefusedAt {
 }
 
 impl Gatekeeper {
-    /// A call was made or refused: whatever was asked about it is settled, and it goes on the record. False when it ran
-    /// with something else than was allowed.
-    pub(crate) fn after(&self, finished: FinishedCall) -> bool {
+    /// A call was made or refused: whatever was asked about it is settled, and it goes on the record.
+    pub(crate) fn after(&self, finished: FinishedCall) -> RanAs {
         let FinishedCall { call, preview, outcome, decided_by } = finished;
         // A plan has no input that runs: the client reports an approved one without it.
         let is_plan = AskKind::of_tool(&call.tool) == AskKind::Plan;
@@ -51,7 +73,7 @@ impl Gatekeeper {
         let unasked = is_unprompted && outcome != CallOutcome::Denied && allowed.is_none();
         let denied = state.calls.take_denied(&call).filter(|_| outcome == CallOutcome::Denied);
         if outcome == CallOutcome::Denied && state.calls.take_refused(&call) {
-            return true;
+            return RanAs::Decided;
         }
         // Its own rules, or its mode: not every client tells which.
         let (decided, asked) = match allowed.as_ref().map(|allowed| &allowed.by) {
@@ -77,7 +99,11 @@ impl Gatekeeper {
         if let Some(ask) = open {
             self.withdrawn(ask, "it was answered at the terminal");
         }
-        is_as_allowed
+        match (unasked, is_as_allowed) {
+            (true, _) => RanAs::Unasked,
+            (false, true) => RanAs::Decided,
+            (false, false) => RanAs::OtherInput,
+        }
     }
 
     /// The agent went on. What was denied is known to it, and what was allowed and has not been made by the end of its calls

@@ -56,7 +56,10 @@ pub(super) fn new_ask(
         timeout: limit,
         held: capabilities.without_decision == WithoutDecision::Runs,
         modes: if kind == AskKind::Plan { capabilities.modes.to_vec() } else { vec![] },
+        // The disk is looked at by whoever puts it to people.
+        replaced: None,
         confirm_within: capabilities.confirms.then(|| fixed::number("CONFIRM", CONFIRM_WITHIN)),
+        mcp: flags.mcp.clone(),
     };
     let described = flags.description.clone().unwrap_or_else(|| description(&request.tool, &request.input));
     let shown = flags.plan.clone().unwrap_or_else(|| preview(&request.tool, &request.input));

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_core::AskKind;
 use portcullis_core::policy::{Call, Decision, Judgement, Mode, OutsidePolicy};
+use portcullis_core::{AskKind, Replaced};
 use portcullis_wire::tools;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
+use super::replaced::OpenedFile;
 use super::request::{Decision as GateDecision, ToolRequest};
 use crate::fixed;
 use crate::rules::{Rules, late};
@@ -102,6 +103,22 @@ impl Judge {
             judgement if denied_by(&judgement).is_some() || judgement.must_be_asked() => Err(judgement.why),
             _ => Ok(()),
         }
+    }
+
+    /// The file that the call would replace as a whole, for whoever decides; none where there is none, and where that cannot be
+    /// told in time.
+    pub(super) async fn replaced(&self, request: &ToolRequest) -> Option<Replaced> {
+        let path = request.input.get("file_path").and_then(Value::as_str).filter(|_| request.tool == "Write")?;
+        let start = request.folder.as_deref().map_or(self.judged_in.folder.as_path(), Path::new);
+        let path = start.join(path);
+        let name = path.to_str()?.to_owned();
+        let opened = self.within(move |judged_in| OpenedFile::at(&judged_in.folder, &path)).await.flatten()?;
+        // By the name that the call says, and by the file that was opened.
+        let mut may_be_read = self.may_be_read(&name).await.is_ok();
+        if let Some(real) = opened.path().filter(|real| may_be_read && *real != name) {
+            may_be_read = self.may_be_read(real).await.is_ok();
+        }
+        self.within(move |_| opened.told(may_be_read)).await
     }
 
     /// Which of these tools a rule denies, whatever they are called with. What cannot be told in time is not denied here:

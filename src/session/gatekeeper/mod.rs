@@ -12,6 +12,7 @@ mod front;
 mod judge;
 mod outside;
 mod own;
+mod replaced;
 mod request;
 #[cfg(test)]
 mod tests;

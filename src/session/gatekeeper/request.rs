@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use portcullis_core::policy::{Mode, Rule};
-use portcullis_core::{AskId, AskKind, Scope, Source};
+use portcullis_core::{AskId, AskKind, McpTool, Scope, Source};
 use portcullis_wire::canonical::canonical;
 use portcullis_wire::nesting::{DEEPEST, is_too_deep};
 use portcullis_wire::preview::preview;
@@ -81,6 +81,8 @@ pub(crate) struct ClientFlags {
     pub(crate) reason: Option<String>,
     /// One sentence of the client on the call.
     pub(crate) description: Option<String>,
+    /// The MCP tool that is called, where the connection knows its server.
+    pub(crate) mcp: Option<McpTool>,
     /// The plan that is asked about, where it is not in the input.
     pub(crate) plan: Option<String>,
 }

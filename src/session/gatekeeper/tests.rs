@@ -1,5 +1,6 @@
 //! The gatekeeper of a session whose gate is away, and the parts of it that need no session.
 
+use super::after::RanAs;
 use super::ask::{limit, new_ask};
 use super::front::why_not_alone;
 use super::*;
@@ -135,11 +136,11 @@ async fn what_ran_is_compared_with_what_was_allowed() {
         let digest = call.digest;
         gatekeeper.state().calls.allow(AllowedBy::Rule("Bash".to_owned()), call, digest);
     };
-    assert!(gatekeeper.after(finished("ls")), "nobody was asked");
+    assert_eq!(gatekeeper.after(finished("ls")), RanAs::Decided, "nobody was asked");
     allow("ls -l");
-    assert!(gatekeeper.after(finished("ls -l")));
+    assert_eq!(gatekeeper.after(finished("ls -l")), RanAs::Decided);
     allow("ls -l");
-    assert!(!gatekeeper.after(finished("rm -rf")));
+    assert_eq!(gatekeeper.after(finished("rm -rf")), RanAs::OtherInput);
 }
 
 #[tokio::test(start_paused = true)]

@@ -38,7 +38,8 @@ impl Gatekeeper {
         cancelled: &CancellationToken,
     ) -> Option<GatekeeperAnswer> {
         let id = mint(AskId::new);
-        let new = new_ask(id, request, &call, judgement, outside, limit(request, self.settings.ask_limit));
+        let mut new = new_ask(id, request, &call, judgement, outside, limit(request, self.settings.ask_limit));
+        new.details.replaced = self.judge.replaced(request).await;
         let shown = new.clone();
         let receiver = {
             let mut state = self.state();
@@ -166,10 +167,12 @@ impl Gatekeeper {
                 _ => return Decision::deny("The edited input could not be read."),
             },
         };
-        if let Some(input) = &input
-            && let Some(why) = self.objection(request, input, shown.details.quorum).await
-        {
-            return Decision::deny(format!("The edited input is denied: {why}"));
+        // Rules, files and links may be others by now: what counts is what they say when it is allowed.
+        let judged = input.as_ref().unwrap_or(&request.input);
+        if let Some(why) = self.objection(request, judged, shown.details.quorum).await {
+            let what =
+                if input.is_some() { "The edited input is denied" } else { "It was allowed, and is denied by now" };
+            return Decision::deny(format!("{what}: {why}"));
         }
         // After the last wait, so that a stop that came meanwhile holds.
         if let Some(message) = self.stop_reason() {
@@ -191,7 +194,7 @@ impl Gatekeeper {
         Decision::Allow { input, remember, scope, by: DecidedBy::Person }
     }
 
-    /// What the rules have against an input that takes the place of one which this many people have allowed.
+    /// What the rules have by now against an input that this many people have allowed, or one in its place.
     async fn objection(&self, request: &ToolRequest, input: &Value, allowed_by: u8) -> Option<String> {
         let edited = ToolRequest { input: input.clone(), ..request.clone() };
         let judgement = self.judge.judge(&edited).await;

@@ -1,7 +1,6 @@
 //! The tools by which the model speaks with the world through the gate: the same on the channel and in driven sessions.
 
 mod briefing;
-mod files;
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,6 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::gatekeeper::Judge;
+use super::leaving;
 use super::link::SessionHandle;
 use crate::mint::{fence, mint};
 pub(crate) use briefing::Briefing;
@@ -108,7 +108,7 @@ impl Tools {
         let reply_to = reply_to.as_deref().map(event_id).transpose()?;
         let id = mint(ReplyId::new);
         let (handle, folder) = (self.handle.clone(), self.folder.clone());
-        let checking = tokio::task::spawn_blocking(move || files::check(&folder, &files));
+        let checking = tokio::task::spawn_blocking(move || leaving::check(&folder, &files));
         let opened = checking.await.map_err(|error| error.to_string())??;
         for (file, _) in &opened {
             self.judge.may_be_read(&file.path).await.map_err(|why| format!("{} is not sent: {why}", file.path))?;

@@ -1,11 +1,13 @@
 //! The token that goes with each request to a server, renewed when it has run out.
 
 use std::io;
+use std::sync::Arc;
 
 use rmcp::transport::auth::{AuthError, OAuthClientConfig};
+use tokio_util::task::TaskTracker;
 
 use super::refusals::{RefusalFile, now};
-use super::tokens::{TokenFile, TokenStore};
+use super::tokens::{TokenFile, TokenStamp, TokenStore};
 use super::{AuthFolder, manager};
 use crate::upstream::config::{RemoteEndpoint, Upstream};
 
@@ -23,6 +25,7 @@ pub(crate) struct Bearer {
     remote: RemoteEndpoint,
     tokens: TokenFile,
     refusals: RefusalFile,
+    renewals: TaskTracker,
 }
 
 impl Bearer {
@@ -32,20 +35,34 @@ impl Bearer {
             remote: remote.clone(),
             tokens: folder.tokens(upstream),
             refusals: folder.refusals(upstream),
+            renewals: folder.renewals.clone(),
         }
     }
 
+    /// Of the tokens as they are in their file now; none where there are none.
+    pub(crate) fn stamp(&self) -> Option<TokenStamp> {
+        self.tokens.stamp()
+    }
+
     /// The token to send; none where nobody signed in, or has to anew.
-    pub(crate) async fn token(&self) -> Result<Option<String>, NoToken> {
+    pub(crate) async fn token(self: &Arc<Self>) -> Result<Option<String>, NoToken> {
         match self.tokens.read().access(now()) {
             None => Ok(None),
             Some(token) if token.is_fresh => Ok(Some(token.secret)),
-            Some(token) => self.renewed(&token.secret).await,
+            Some(token) => self.renewed(token.secret).await,
         }
     }
 
     /// Another token than this one, which the server refused or which has run out. None where someone has to sign in.
-    pub(crate) async fn renewed(&self, used: &str) -> Result<Option<String>, NoToken> {
+    ///
+    /// In a task of its own: once begun it is finished and kept, whether or not the request that needed it still waits.
+    pub(crate) async fn renewed(self: &Arc<Self>, used: String) -> Result<Option<String>, NoToken> {
+        let this = Arc::clone(self);
+        let renewing = self.renewals.spawn(async move { this.renew(&used).await });
+        renewing.await.unwrap_or_else(|error| Err(AuthError::InternalError(error.to_string()).into()))
+    }
+
+    async fn renew(&self, used: &str) -> Result<Option<String>, NoToken> {
         let _lock = self.tokens.lock().await?;
         let kept = self.tokens.read();
         match kept.access(now()) {
@@ -89,7 +106,7 @@ impl Bearer {
 
     /// There is a connection. What single calls need is still worth knowing.
     pub(crate) fn lets_in(&self) {
-        if self.refusals.last().is_some_and(|refusal| refusal.is_whole) {
+        if self.refusals.kept_out() {
             self.refusals.remove();
         }
     }

@@ -11,32 +11,51 @@ mod tokens;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationMetadata};
+use tokio_util::task::TaskTracker;
 
 pub(crate) use bearer::{Bearer, NoToken};
 pub(crate) use login::{SignIn, SignInFailure, SignInOptions};
+pub(crate) use tokens::TokenStamp;
 
 use super::config::{Endpoint, RemoteEndpoint, Upstream};
 use client::OAuthClient;
 use refusals::RefusalFile;
 use tokens::{TokenFile, TokenStore};
 
+/// A process that ends waits no longer than this for an authorisation server that has been asked for a token.
+const LONGEST_END: Duration = Duration::from_secs(10);
+
 /// The folder in which tokens are kept, for the owner alone.
 #[derive(Clone, Debug)]
-pub(crate) struct AuthFolder(PathBuf);
+pub(crate) struct AuthFolder {
+    path: PathBuf,
+    /// What is being renewed, by whomever.
+    renewals: TaskTracker,
+}
 
 impl AuthFolder {
     pub(crate) fn new(state: &Path) -> Self {
-        Self(state.join("mcp-auth"))
+        Self { path: state.join("mcp-auth"), renewals: TaskTracker::new() }
     }
 
     fn tokens(&self, upstream: &Upstream) -> TokenFile {
-        TokenFile::new(&self.0, &upstream.hash)
+        TokenFile::new(&self.path, &upstream.hash)
     }
 
     fn refusals(&self, upstream: &Upstream) -> RefusalFile {
-        RefusalFile::new(&self.0, &upstream.hash)
+        RefusalFile::new(&self.path, &upstream.hash)
+    }
+
+    /// Waits for renewals under way. An authorisation server that has given a new token takes the old one no more, so that
+    /// a token which nobody keeps would make someone sign in anew.
+    pub(super) async fn settled(&self) {
+        self.renewals.close();
+        if tokio::time::timeout(LONGEST_END, self.renewals.wait()).await.is_err() {
+            tracing::warn!("the renewal of a token is not waited for any longer");
+        }
     }
 
     /// The token for requests to this server, if someone can sign in to it at all.
@@ -48,6 +67,11 @@ impl AuthFolder {
     /// Whether the server wanted someone to sign in, or for more, a short while ago.
     pub(crate) fn is_refused(&self, upstream: &Upstream) -> bool {
         self.refusals(upstream).last().is_some()
+    }
+
+    /// Whether the server wanted someone to sign in the last time that it was reached.
+    pub(crate) fn wants_sign_in(&self, upstream: &Upstream) -> bool {
+        self.refusals(upstream).kept_out()
     }
 
     /// Forgets the tokens of a server; false where there were none.

@@ -30,9 +30,18 @@ impl RefusalFile {
         Self(folder.join(format!("{hash}.refused")))
     }
 
+    fn read(&self) -> Option<KeptRefusal> {
+        serde_json::from_slice(&fs::read(&self.0).ok()?).ok()
+    }
+
+    /// Whether nobody was let in the last time, however long ago that was. It is forgotten when someone is.
+    pub(super) fn kept_out(&self) -> bool {
+        self.read().is_some_and(|refusal| refusal.is_whole)
+    }
+
     /// The last refusal, if it is not too old.
     pub(super) fn last(&self) -> Option<KeptRefusal> {
-        let refusal: KeptRefusal = serde_json::from_slice(&fs::read(&self.0).ok()?).ok()?;
+        let refusal = self.read()?;
         let age = now().checked_sub(refusal.at)?;
         (age < REMEMBERED.as_secs()).then_some(refusal)
     }

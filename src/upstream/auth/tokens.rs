@@ -2,9 +2,9 @@
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use rmcp::transport::auth::{AuthError, CredentialStore, StoredCredentials};
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,13 @@ impl KeptTokens {
 #[derive(Clone, Debug)]
 pub(super) struct TokenFile(PathBuf);
 
+/// When the tokens were last written. Another stamp means that someone signed in, or that they were renewed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TokenStamp {
+    at: SystemTime,
+    inode: u64,
+}
+
 /// Held by the one process that renews; it goes with its process.
 pub(super) struct RenewalLock {
     /// Locked as long as it is open.
@@ -61,6 +68,11 @@ pub(super) struct RenewalLock {
 impl TokenFile {
     pub(super) fn new(folder: &Path, hash: &str) -> Self {
         Self(folder.join(format!("{hash}.json")))
+    }
+
+    pub(super) fn stamp(&self) -> Option<TokenStamp> {
+        let about = fs::metadata(&self.0).ok()?;
+        Some(TokenStamp { at: about.modified().ok()?, inode: about.ino() })
     }
 
     /// What is kept; nothing where the file is missing or cannot be read: then someone has to sign in anew.

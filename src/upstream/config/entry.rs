@@ -7,6 +7,7 @@ use portcullis_wire::canonical::canonical;
 use serde_json::json;
 
 use super::expand::{Lookup, expand};
+use crate::config::users_variable;
 
 /// What an entry says, as far as we use it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -186,7 +187,7 @@ impl Endpoint {
             return true;
         }
         let own = std::env::current_exe().and_then(std::fs::canonicalize);
-        let path = env.get("PATH").map(Into::into).or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+        let path = env.get("PATH").map(Into::into).or_else(|| users_variable("PATH")).unwrap_or_default();
         let in_path = || std::env::split_paths(&path).map(|folder| folder.join(command)).find(|file| file.is_file());
         let program = if command.contains('/') { Some(command.into()) } else { in_path() };
         let program = program.and_then(|program| std::fs::canonicalize(program).ok());

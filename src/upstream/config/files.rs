@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use serde_json::{Map, Value};
 
+use super::kept::{KeptFiles, whole};
 use super::{ServerEntry, ServerLayer, plugins};
 use crate::config::{Paths, environment};
 use crate::setup::adopted::AdoptedServers;
@@ -133,21 +134,20 @@ pub(super) struct WrittenServer {
 const LARGEST: u64 = 32 << 20;
 
 impl WrittenServers {
-    pub(super) fn read(files: &ServerFiles) -> Self {
+    pub(super) fn read(files: &ServerFiles, kept: &KeptFiles) -> Self {
         let mut problems = vec![];
-        let mut object = |path: &Path| match object_in(path) {
-            Ok(found) => found,
-            Err(problem) => {
-                problems.push(format!("{}: {problem}", path.display()));
-                None
-            }
+        let mut part = |path: &Path, needed: fn(&mut Map<String, Value>)| {
+            let (found, problem) = kept.object(path, needed);
+            problems.extend(problem);
+            found
         };
+        let user = part(&files.user, of_user).unwrap_or_default();
+        let mut object = |path: &Path| part(path, whole);
         let managed_settings = object(&files.managed_settings).map_or(Value::Null, Value::Object);
         let user_settings = files.claude.join("settings.json");
         let settings = [user_settings.clone(), files.project.join(".claude/settings.json")];
         let settings = settings.map(|path| (object(&path).map_or(Value::Null, Value::Object), path));
         let managed = object(&files.managed);
-        let user = object(&files.user).unwrap_or_default();
         let here = files.project.to_str().and_then(|path| user.get("projects")?.get(path)).cloned().unwrap_or_default();
         let mut found: Vec<(ServerLayer, PathBuf, Value)> = vec![];
         match &managed {
@@ -199,12 +199,22 @@ impl WrittenServers {
             }
         }
         if managed.is_none() {
-            let mut plugins = plugins::read(files, &user_settings);
+            let mut plugins = plugins::read(files, kept, &user_settings);
             entries.append(&mut plugins.entries);
             problems.append(&mut plugins.problems);
         }
         let disabled = names(here.get("disabledMcpServers"));
         Self { entries, disabled, managed_settings, user_settings, problems }
+    }
+}
+
+/// What counts of Claude Code's file of the user, which holds the history of every project as well.
+fn of_user(file: &mut Map<String, Value>) {
+    file.retain(|key, _| ["mcpServers", "projects"].contains(&key.as_str()));
+    for project in file.get_mut("projects").and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut) {
+        if let Some(project) = project.as_object_mut() {
+            project.retain(|key, _| ["mcpServers", "disabledMcpServers"].contains(&key.as_str()));
+        }
     }
 }
 

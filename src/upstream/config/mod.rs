@@ -6,6 +6,7 @@
 mod entry;
 mod expand;
 mod files;
+mod kept;
 mod plugins;
 mod policy;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use sha2::{Digest as _, Sha256};
 pub(crate) use entry::{Endpoint, RemoteEndpoint, RemoteTransport, Revision, ServerEntry};
 pub(crate) use expand::Lookup;
 pub(crate) use files::ServerFiles;
+pub(crate) use kept::KeptFiles;
 
 use crate::rules::Trusted;
 use files::WrittenServers;
@@ -118,7 +120,12 @@ pub(crate) struct Configuration {
 
 impl Configuration {
     pub(crate) fn read(files: &ServerFiles, variables: Lookup<'_>) -> Self {
-        let mut written = WrittenServers::read(files);
+        Self::read_again(files, &KeptFiles::default(), variables)
+    }
+
+    /// The same for whoever follows the files: one that cannot be read now counts as it was when it could be.
+    pub(crate) fn read_again(files: &ServerFiles, kept: &KeptFiles, variables: Lookup<'_>) -> Self {
+        let mut written = WrittenServers::read(files, kept);
         // The strongest first, so that each name is seen where it counts before it is seen where it is hidden.
         written.entries.sort_by(|a, b| (a.layer, &a.name).cmp(&(b.layer, &b.name)));
         let (approved, disabled) = (Trusted::read(&files.approved), Trusted::read(&files.disabled));

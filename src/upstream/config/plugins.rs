@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::ServerLayer;
-use super::files::{ServerFiles, WrittenServer, object_in, servers_of};
+use super::files::{ServerFiles, WrittenServer, servers_of};
+use super::kept::{KeptFiles, whole};
 
 #[derive(Default)]
 pub(super) struct PluginServers {
@@ -19,16 +20,11 @@ pub(super) fn installed(files: &ServerFiles) -> PathBuf {
     files.claude.join("plugins/installed_plugins.json")
 }
 
-pub(super) fn read(files: &ServerFiles, user_settings: &Value) -> PluginServers {
+pub(super) fn read(files: &ServerFiles, kept: &KeptFiles, user_settings: &Value) -> PluginServers {
     let mut found = PluginServers::default();
-    let list = installed(files);
-    let plugins = match object_in(&list) {
-        Ok(plugins) => plugins.unwrap_or_default(),
-        Err(problem) => {
-            found.problems.push(format!("{}: {problem}", list.display()));
-            return found;
-        }
-    };
+    let (plugins, problem) = kept.object(&installed(files), whole);
+    found.problems.extend(problem);
+    let plugins = plugins.unwrap_or_default();
     let switches = user_settings.get("enabledPlugins");
     for (id, places) in plugins.get("plugins").and_then(Value::as_object).into_iter().flatten() {
         let switch = switches.and_then(|switches| switches.get(id)).and_then(Value::as_bool);
@@ -40,22 +36,20 @@ pub(super) fn read(files: &ServerFiles, user_settings: &Value) -> PluginServers 
                 _ => switch != Some(false) && text("projectPath").map(Path::new) == Some(&files.project),
             };
             if let (true, Some(root)) = (is_on, text("installPath")) {
-                of_plugin(id, Path::new(root), files, &mut found);
+                of_plugin(id, Path::new(root), (files, kept), &mut found);
             }
         }
     }
     found
 }
 
-fn of_plugin(id: &str, root: &Path, files: &ServerFiles, found: &mut PluginServers) {
+fn of_plugin(id: &str, root: &Path, (files, kept): (&ServerFiles, &KeptFiles), found: &mut PluginServers) {
     let plugin = id.split_once('@').map_or(id, |(name, _)| name);
     let manifest = root.join(".claude-plugin/plugin.json");
-    let mut object = |path: &Path| match object_in(path) {
-        Ok(object) => object.unwrap_or_default(),
-        Err(problem) => {
-            found.problems.push(format!("{}: {problem}", path.display()));
-            Map::new()
-        }
+    let mut object = |path: &Path| {
+        let (object, problem) = kept.object(path, whole);
+        found.problems.extend(problem);
+        object.unwrap_or_default()
     };
     let own = root.join(".mcp.json");
     let mut all = vec![(own.clone(), servers(&object(&own)))];

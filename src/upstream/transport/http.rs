@@ -1,5 +1,6 @@
 //! Servers over HTTP: requests with their credentials, on the same TLS as the rest of the program.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -18,6 +19,7 @@ use hyper_util::rt::TokioExecutor;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use super::answer::{EVENTS, EventStream, HttpAnswer, JSON, accepted, challenge, content_type, events_of};
+use super::redirect::{self, HttpRedirect};
 use crate::locks::locked;
 use crate::upstream::auth::Bearer;
 
@@ -104,8 +106,8 @@ pub(super) struct HttpMessage<'a> {
 }
 
 impl HttpMessage<'_> {
-    fn request(&self, credential: Option<&HeaderValue>) -> HttpAnswer<Request<Full<Bytes>>> {
-        let mut request = Request::builder().method(self.method.clone()).uri(self.url);
+    fn request(&self, url: &str, credential: Option<&HeaderValue>) -> HttpAnswer<Request<Full<Bytes>>> {
+        let mut request = Request::builder().method(self.method.clone()).uri(url);
         for (name, value) in self.headers.iter().chain(self.more.iter().map(|(name, value)| (name, value))) {
             if credential.is_none() || *name != AUTHORIZATION {
                 request = request.header(name, value);
@@ -173,7 +175,7 @@ impl HttpClient {
             return self.exchange_printed(message, printed).await;
         }
         let Some(bearer) = self.bearer.as_ref().filter(|_| !has_own) else {
-            return self.send(message.request(None)?, message.limit).await;
+            return self.send_on(&message, None).await;
         };
         let no_token = |error: crate::upstream::auth::NoToken| {
             StreamableHttpError::Client(HttpFailure::Connect(error.to_string()))
@@ -185,11 +187,11 @@ impl HttpClient {
             HeaderValue::from_str(&format!("Bearer {token}")).map_err(wrong)
         };
         let credential = token.as_deref().map(bearer_of).transpose()?;
-        let mut response = self.send(message.request(credential.as_ref())?, message.limit).await?;
+        let mut response = self.send_on(&message, credential.as_ref()).await?;
         if let (StatusCode::UNAUTHORIZED, Some(refused)) = (response.status(), &token)
-            && let Some(fresh) = bearer.renewed(refused).await.map_err(no_token)?
+            && let Some(fresh) = bearer.renewed(refused.clone()).await.map_err(no_token)?
         {
-            response = self.send(message.request(Some(&bearer_of(&fresh)?))?, message.limit).await?;
+            response = self.send_on(&message, Some(&bearer_of(&fresh)?)).await?;
         }
         if matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             bearer.refused(&challenge(&response));
@@ -205,13 +207,40 @@ impl HttpClient {
         printed: &PrintedCredential,
     ) -> HttpAnswer<Response<Incoming>> {
         let sent = locked(&printed.current).clone();
-        let response = self.send(message.request(Some(&sent))?, message.limit).await?;
+        let response = self.send_on(&message, Some(&sent)).await?;
         if !matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
             return Ok(response);
         }
         match printed.another_than(&sent).await {
-            Some(another) => self.send(message.request(Some(&another))?, message.limit).await,
+            Some(another) => self.send_on(&message, Some(&another)).await,
             None => Ok(response),
+        }
+    }
+
+    /// The answer to a message, from wherever its server sends it on to.
+    async fn send_on(
+        &self,
+        message: &HttpMessage<'_>,
+        credential: Option<&HeaderValue>,
+    ) -> HttpAnswer<Response<Incoming>> {
+        let mut url = Cow::Borrowed(message.url);
+        let mut sent_on = 0;
+        loop {
+            let response = self.send(message.request(&url, credential)?, message.limit).await?;
+            let status = response.status();
+            let text = match redirect::of(&message.method, status, response.headers(), &url) {
+                None => return Ok(response),
+                Some(HttpRedirect::Follow(to)) if sent_on < redirect::MOST => {
+                    sent_on += 1;
+                    url = Cow::Owned(to);
+                    continue;
+                }
+                Some(HttpRedirect::Follow(to)) => format!("it sends every message on and on, the last time to {to}"),
+                Some(HttpRedirect::Elsewhere(to)) => {
+                    format!("it leads to {to}; if that is the server that you mean, write this address into its entry")
+                }
+            };
+            return Err(StreamableHttpError::Client(HttpFailure::Status { status: status.as_u16(), text }));
         }
     }
 

@@ -2,8 +2,9 @@
 
 mod answer;
 pub(super) mod http;
-mod mend;
+pub(super) mod mend;
 pub(super) mod process;
+pub(super) mod redirect;
 pub(super) mod sse;
 pub(super) mod stdio;
 mod streamable;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -14,6 +14,7 @@ use tokio::net::UnixStream;
 use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use tokio_util::sync::CancellationToken;
 
+use crate::config::{users_variable, users_variables};
 use crate::locks::locked;
 use crate::upstream::config::Endpoint;
 
@@ -117,8 +118,7 @@ impl StartedServer {
         };
         let ring = StderrRing::default();
         tokio::spawn(ring.clone().fill(stderr));
-        let process = ServerProcess { group: child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())), child };
-        Ok(Self { stdin, stdout, process, stderr: ring })
+        Ok(Self { stdin, stdout, process: ServerProcess::new(child), stderr: ring })
     }
 }
 
@@ -127,15 +127,15 @@ fn is_there(command: &str, path: Option<&str>, folder: &Path) -> bool {
     if command.contains('/') {
         return folder.join(command).exists();
     }
-    let path = path.map(Into::into).or_else(|| std::env::var_os("PATH"));
+    let path = path.map(Into::into).or_else(|| users_variable("PATH"));
     // Where there is none, the system has a place of its own to look.
     path.is_none_or(|path| std::env::split_paths(&path).any(|place| folder.join(place).join(command).is_file()))
 }
 
-/// What a server finds in its environment: ours, without what is meant for the gate.
-fn handed_down() -> impl Iterator<Item = (std::ffi::OsString, std::ffi::OsString)> {
-    let only_baseline = std::env::var("CLAUDE_CODE_MCP_ALLOWLIST_ENV").is_ok_and(|value| value == "1");
-    std::env::vars_os().filter(move |(name, _)| {
+/// What a server, or a helper of one, finds in its environment: the user's, without what is meant for the gate.
+pub(crate) fn handed_down() -> impl Iterator<Item = (std::ffi::OsString, std::ffi::OsString)> {
+    let only_baseline = users_variable("CLAUDE_CODE_MCP_ALLOWLIST_ENV").is_some_and(|value| value == "1");
+    users_variables().into_iter().filter(move |(name, _)| {
         let name = name.to_string_lossy();
         !name.starts_with("PORTCULLIS_") && (!only_baseline || BASELINE.contains(&name.as_ref()))
     })
@@ -148,6 +148,16 @@ pub(crate) struct ServerProcess {
 }
 
 impl ServerProcess {
+    /// A program that leads a group of its own.
+    pub(crate) fn new(child: Child) -> Self {
+        Self { group: child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())), child }
+    }
+
+    /// Waits until the program itself has ended.
+    pub(crate) async fn wait(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+
     /// Interrupts it, asks it, and kills it; 600 ms at most.
     pub(crate) async fn end(&mut self) {
         let steps = [(Signal::INT, AFTER_INT), (Signal::TERM, AFTER_TERM), (Signal::KILL, AFTER_KILL)];

@@ -192,7 +192,9 @@ fn an_editor_on_the_official_sdk_edits_runs_cancels_and_asks() {
         Rule::on_result("one\n")
             .call("Edit", json!({"file_path": notes, "old_string": "two", "new_string": "three"}))
             .once(),
-        Rule::on_text("run it").call("Bash", json!({"command": "touch made.txt", "description": "Make it"})).once(),
+        Rule::on_text("run it")
+            .call("Bash", json!({"command": "touch made.txt; echo said by the command", "description": "Make it"}))
+            .once(),
         Rule::on_text("hold it").say("never").held_by(&latch).once(),
         Rule::on_text("ask me").call("AskUserQuestion", question).once(),
         Rule::on_any_result().say("done: $RESULT"),
@@ -209,6 +211,11 @@ fn an_editor_on_the_official_sdk_edits_runs_cancels_and_asks() {
 
     let prompt = editor.prompt(&session, "run it");
     editor.choose(&editor.asked("permission"), "allow_once");
+    editor.told("what the command printed", |value| {
+        let update = &value["update"]["update"];
+        let is_ended = update["sessionUpdate"] == "tool_call_update" && update["status"] == "completed";
+        is_ended && update["content"].to_string().contains("said by the command")
+    });
     assert_eq!(editor.result(prompt)["stopReason"], "end_turn");
     assert!(has(&home, "made.txt"));
 

@@ -8,13 +8,17 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread::JoinHandle;
 
 pub(super) struct Desk {
-    pub(super) editor: Editor,
+    pub(super) editor: Arc<Editor>,
     /// What the editor shows of a file where that is not what the disk holds.
     buffers: RefCell<HashMap<PathBuf, String>>,
     terminals: RefCell<HashMap<String, Terminal>>,
+    /// Those that answer when a command has ended.
+    waiting: RefCell<Vec<JoinHandle<()>>>,
     /// Where what commands print is kept.
     folder: tempfile::TempDir,
     environment: Vec<(OsString, OsString)>,
@@ -22,11 +26,13 @@ pub(super) struct Desk {
     used: RefCell<Vec<String>>,
 }
 
+#[derive(Clone)]
 struct Terminal {
-    child: Child,
+    pid: u32,
     output: PathBuf,
     limit: u64,
-    exit: Option<Value>,
+    /// Set when it has ended.
+    exit: Arc<(Mutex<Option<Value>>, Condvar)>,
 }
 
 impl Desk {
@@ -40,7 +46,8 @@ impl Desk {
         let variable = |(name, value): (&OsStr, Option<&OsStr>)| Some((name.to_owned(), value?.to_owned()));
         let environment = of_home.get_envs().filter_map(variable).collect();
         let (buffers, terminals, used) = (RefCell::default(), RefCell::default(), RefCell::default());
-        Self { editor, buffers, terminals, folder, environment, used }
+        let (editor, waiting) = (Arc::new(editor), RefCell::default());
+        Self { editor, buffers, terminals, waiting, folder, environment, used }
     }
 
     /// Somebody types, and does not save.
@@ -74,6 +81,14 @@ impl Desk {
         }
     }
 
+    /// Does what the agent wants of the editor, until it has wanted this.
+    #[track_caller]
+    pub(super) fn serve_until(&self, method: &str) {
+        while self.used(method) == 0 {
+            self.serve(&self.editor.any_request());
+        }
+    }
+
     /// Does what the agent wants of the editor.
     #[track_caller]
     pub(super) fn serve(&self, request: &Value) {
@@ -97,7 +112,13 @@ impl Desk {
                 json!({})
             }
             "terminal/create" => self.create(params),
-            "terminal/wait_for_exit" => self.terminal(params, |terminal| terminal.wait().clone()),
+            // Meanwhile the agent may want something else.
+            "terminal/wait_for_exit" => {
+                let terminal = self.terminal(params, Terminal::clone);
+                let (editor, request) = (Arc::clone(&self.editor), request.clone());
+                let waiting = std::thread::spawn(move || editor.answer(&request, &terminal.wait()));
+                return self.waiting.borrow_mut().push(waiting);
+            }
             "terminal/output" => self.terminal(params, Terminal::output),
             "terminal/kill" | "terminal/release" => self.terminal(params, |terminal| {
                 terminal.end();
@@ -120,46 +141,53 @@ impl Desk {
             command.env(text(&variable["name"]), text(&variable["value"]));
         }
         command.stdin(Stdio::null()).stdout(printed.try_clone().unwrap()).stderr(printed);
-        let child = command.spawn().unwrap();
-        let terminal = Terminal { child, output, limit: params["outputByteLimit"].as_u64().unwrap(), exit: None };
+        let mut child = command.spawn().unwrap();
+        let (pid, exit) = (child.id(), Arc::new((Mutex::new(None), Condvar::new())));
+        let ended = Arc::clone(&exit);
+        std::thread::spawn(move || {
+            let status = child.wait().unwrap();
+            *ended.0.lock().unwrap() = Some(json!({"exitCode": status.code()}));
+            ended.1.notify_all();
+        });
+        let terminal = Terminal { pid, output, limit: params["outputByteLimit"].as_u64().unwrap(), exit };
         self.terminals.borrow_mut().insert(id.clone(), terminal);
         json!({"terminalId": id})
     }
 
-    fn terminal(&self, params: &Value, act: impl FnOnce(&mut Terminal) -> Value) -> Value {
-        act(self.terminals.borrow_mut().get_mut(params["terminalId"].as_str().unwrap()).unwrap())
+    fn terminal<T>(&self, params: &Value, act: impl FnOnce(&Terminal) -> T) -> T {
+        act(self.terminals.borrow().get(params["terminalId"].as_str().unwrap()).unwrap())
     }
 }
 
 impl Terminal {
     /// As some editors do: the program alone is told to end.
-    fn end(&mut self) {
-        if self.child.try_wait().unwrap().is_none() {
-            let pid = self.child.id().to_string();
-            assert!(Command::new("kill").args(["-TERM", &pid]).status().unwrap().success());
+    fn end(&self) {
+        if self.exit.0.lock().unwrap().is_none() {
+            Command::new("kill").args(["-TERM", &self.pid.to_string()]).status().unwrap();
         }
         self.wait();
     }
 
-    fn wait(&mut self) -> &Value {
-        let status = self.child.wait().unwrap();
-        self.exit.insert(json!({"exitCode": status.code()}))
+    fn wait(&self) -> Value {
+        let ended = self.exit.0.lock().unwrap();
+        self.exit.1.wait_while(ended, |exit| exit.is_none()).unwrap().clone().unwrap()
     }
 
-    fn output(&mut self) -> Value {
-        if let Some(status) = self.child.try_wait().unwrap() {
-            self.exit = Some(json!({"exitCode": status.code()}));
-        }
+    fn output(&self) -> Value {
         let text = fs::read_to_string(&self.output).unwrap();
         let start = text.len().saturating_sub(usize::try_from(self.limit).unwrap());
-        json!({"output": &text[start..], "truncated": start > 0, "exitStatus": self.exit})
+        json!({"output": &text[start..], "truncated": start > 0, "exitStatus": *self.exit.0.lock().unwrap()})
     }
 }
 
 impl Drop for Desk {
     fn drop(&mut self) {
-        for terminal in self.terminals.get_mut().values_mut() {
+        for terminal in self.terminals.get_mut().values() {
             terminal.end();
+        }
+        for waiting in self.waiting.take() {
+            // An editor that is gone is not answered.
+            drop(waiting.join());
         }
     }
 }

@@ -17,7 +17,7 @@ use std::time::Duration;
 /// How long a frame may take: a Claude Code may have to be loaded before it comes.
 const WAIT: Duration = Duration::from_secs(3 * PATIENCE.as_secs());
 
-pub(super) struct Editor {
+pub(crate) struct Editor {
     pub(super) child: Child,
     log: Arc<Frames>,
     next_id: AtomicU64,
@@ -26,7 +26,7 @@ pub(super) struct Editor {
 impl Editor {
     /// Starts the agent, and says which capabilities the editor has.
     #[track_caller]
-    pub(super) fn start(home: &Home, agent: &Agent<'_>, capabilities: &Value) -> Self {
+    pub(crate) fn start(home: &Home, agent: &Agent<'_>, capabilities: &Value) -> Self {
         let editor = Self::connect(home, agent);
         let about = json!({"name": "test-editor", "version": "1.0.0"});
         let hello = json!({"protocolVersion": 1, "clientCapabilities": capabilities, "clientInfo": about});
@@ -61,7 +61,7 @@ impl Editor {
 
     /// Waits for the response to a request of the editor, whatever it is.
     #[track_caller]
-    pub(super) fn response(&self, id: u64) -> Value {
+    pub(crate) fn response(&self, id: u64) -> Value {
         self.take(&format!("the response to request {id}"), |frame| {
             frame.from == Side::Agent && frame.value.get("method").is_none() && frame.value["id"] == id
         })
@@ -83,14 +83,14 @@ impl Editor {
 
     /// A new session in the project, without MCP servers.
     #[track_caller]
-    pub(super) fn new_session(&self, home: &Home) -> String {
+    pub(crate) fn new_session(&self, home: &Home) -> String {
         let session = self.call("session/new", &json!({"cwd": home.project(), "mcpServers": []}));
         session["sessionId"].as_str().unwrap().to_owned()
     }
 
     /// Sends text as a prompt, and returns the id of the request.
     #[track_caller]
-    pub(super) fn prompt(&self, session: &str, text: &str) -> u64 {
+    pub(crate) fn prompt(&self, session: &str, text: &str) -> u64 {
         self.send("session/prompt", &json!({"sessionId": session, "prompt": [{"type": "text", "text": text}]}))
     }
 
@@ -110,6 +110,14 @@ impl Editor {
     pub(super) fn request(&self, method: &str) -> Value {
         self.take(&format!("a request {method}"), |frame| {
             frame.from == Side::Agent && frame.value["method"] == method && frame.value.get("id").is_some()
+        })
+    }
+
+    /// Waits for any request of the agent's.
+    #[track_caller]
+    pub(super) fn any_request(&self) -> Value {
+        self.take("a request", |frame| {
+            frame.from == Side::Agent && frame.value.get("method").is_some() && frame.value.get("id").is_some()
         })
     }
 
@@ -171,7 +179,7 @@ impl Editor {
 
     /// Waits until the agent has said this, in however many pieces.
     #[track_caller]
-    pub(super) fn hears(&self, session: &str, text: &str) {
+    pub(crate) fn hears(&self, session: &str, text: &str) {
         let mut heard = String::new();
         while !heard.contains(text) {
             let chunk = self.update(session, text, |update| update["sessionUpdate"] == "agent_message_chunk");

@@ -166,6 +166,68 @@ fn commands_run_in_a_terminal_of_the_editor_and_are_known_as_the_agents() {
 }
 
 #[test]
+fn a_call_that_is_left_to_the_editors_tool_is_no_failure() {
+    let home = Home::new();
+    let model = Model::start(vec![
+        Rule::on_text("look").call("Bash", bash("echo seen")).once(),
+        Rule::on_result("Use the tool mcp__acp__Bash").call("mcp__acp__Bash", bash("echo seen")).once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let (desk, session) = desk(&home, &Agent::ours(&model));
+    desk.turn(&session, "look", "allow_once");
+    let left = desk.editor.update(&session, "the call that was left", |update| {
+        update["status"] == "completed" && update.to_string().contains("works through the editor")
+    });
+    assert!(!left.to_string().contains("hook error"), "{left}");
+    let updates = desk.editor.updates(&session);
+    assert!(!updates.iter().any(|update| update["status"] == "failed"), "{updates:?}");
+    assert_eq!(updates.iter().filter(|update| update["sessionUpdate"] == "tool_call").count(), 2);
+}
+
+#[test]
+fn always_holds_for_the_next_command_of_the_same_kind() {
+    let home = Home::new();
+    let model = Model::start(vec![
+        Rule::on_text("first").call("mcp__acp__Bash", bash("git init -q one")).once(),
+        Rule::on_text("second").call("mcp__acp__Bash", bash("git init -q two")).once(),
+        Rule::on_text("another").call("mcp__acp__Bash", bash("git -C one tag x")).once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let (desk, session) = desk(&home, &Agent::ours(&model));
+    let asked = desk.turn(&session, "first", "allow_always");
+    assert!(asked[0]["params"]["options"].to_string().contains("Bash(git init *)"), "{asked:?}");
+    assert_eq!(desk.turn(&session, "second", "reject_once").len(), 0);
+    assert!(home.project().join("two/.git").exists());
+    assert_eq!(desk.turn(&session, "another", "reject_once").len(), 1, "only what was said");
+}
+
+#[test]
+fn a_command_in_the_background_that_ends_is_told_to_the_model_and_shown() {
+    let home = Home::new();
+    let model = Model::start(vec![
+        Rule::on_text("begin it")
+            .call(
+                "mcp__acp__Bash",
+                json!({"command": "until test -e go; do sleep 0.01; done; exit 3", "run_in_background": true}),
+            )
+            .once(),
+        Rule::on_text("Background command").say("I have seen it end").once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let (desk, session) = desk(&home, &Agent::ours(&model));
+    desk.turn(&session, "begin it", "allow_once");
+    fs::write(home.project().join("go"), "").unwrap();
+    desk.serve_until("terminal/output");
+    let told = desk.editor.update(&session, "that it ended", |update| {
+        update["sessionUpdate"] == "user_message_chunk" && update.to_string().contains("ended: Exit code 3")
+    });
+    assert!(told["content"]["text"].as_str().unwrap().contains("**Portcullis:**"), "{told}");
+    desk.editor.hears(&session, "I have seen it end");
+    let seen = model.wait_for_turn("Background command").body["messages"].to_string();
+    assert!(seen.contains("<task-id>shell-1</task-id>"), "{seen}");
+}
+
+#[test]
 fn a_call_that_is_not_what_was_shown_is_not_made() {
     let home = Home::new();
     let (link, one, other) =

@@ -5,7 +5,9 @@ use super::editor::Editor;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use crate::support::browser::{Browser, DESKTOP};
+use crate::support::control::ControlClient;
 use crate::support::home::Home;
+use crate::support::stream::Stream;
 use serde_json::{Value, json};
 
 fn touches() -> Model {
@@ -46,6 +48,24 @@ fn an_event_into_an_idle_session_begins_a_turn_and_is_shown_with_its_sender() {
     editor.hears(&session, "echo: ");
     model.wait_for_turn("main is red");
     assert_eq!(editor.prompt_to_end(&session, "hello"), "end_turn");
+}
+
+#[test]
+fn who_looks_at_an_editors_session_sees_its_prompts_words_calls_and_results() {
+    let home = Home::new();
+    let (gate, model) = (home.serve(), touches());
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    let ours = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
+    let mut stream = Stream::open(&gate, home.token(), &ours, 0);
+    let prompt = editor.prompt(&session, "go");
+    editor.choose(&editor.permission(), "allow_once");
+    assert_eq!(editor.stop_reason(prompt), "end_turn");
+    stream.until(|entry| entry["turn"].is_object());
+    assert_eq!(stream.one("user")["text"], "go");
+    assert_eq!(stream.one("call")["input"]["command"], "touch made.txt");
+    assert_eq!(stream.one("result")["call"], stream.one("call")["call"]);
+    assert!(stream.text().starts_with("done: "), "{:#?}", stream.entries);
 }
 
 #[test]
@@ -126,4 +146,17 @@ fn a_prompt_outlives_a_gate_that_is_killed() {
     editor.withdrawn(&request);
     assert_eq!(editor.stop_reason(prompt), "end_turn");
     assert!(home.project().join("made.txt").exists());
+}
+
+#[test]
+fn a_turn_that_claude_code_has_scheduled_says_why() {
+    let home = Home::new();
+    let client = ControlClient::start_acp(&home, "default", &json!({}));
+    // As Claude Code 2.1.325 tells it, which schedules nothing within a minute.
+    client.says(json!({"type": "command_lifecycle", "command_uuid": "67e55044-10b1-426f-9247-bb680e5fe0c8",
+        "state": "started", "wakeup_source": "loop_wakeup", "session_id": "s"}));
+    let told = client.shows("what it had scheduled is due");
+    let update = &told["params"]["update"];
+    assert_eq!(update["sessionUpdate"], "user_message_chunk", "{told}");
+    assert!(update["content"]["text"].as_str().unwrap().contains("**Claude Code:**"), "{told}");
 }

@@ -1,16 +1,21 @@
 //! `portcullis acp`: editors drive Claude Code, beside the npm adapter, with every frame held against the published schema.
 
-mod agent;
+mod acpx;
+pub(crate) mod agent;
 mod clients;
 mod comparison;
 mod desk;
-mod editor;
+pub(crate) mod editor;
 mod editor_tools;
 mod events;
-mod frames;
+mod failures;
+pub(crate) mod frames;
 mod life;
+mod messages;
 mod observed;
-mod schema;
+pub(crate) mod schema;
 mod script;
 mod sdk;
+mod starting;
 mod surface;
+mod trust;

@@ -4,7 +4,9 @@ use super::agent::Agent;
 use super::clients::SdkEditor;
 use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
-use crate::support::home::Home;
+use crate::support::PATIENCE;
+use crate::support::child::Stdin;
+use crate::support::home::{Home, Ran};
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::time::SystemTime;
@@ -97,7 +99,11 @@ fn events_reach_an_idle_and_a_busy_session_of_the_sdk() {
     let editor = SdkEditor::start(&home, &Agent::ours(&model));
     let session = editor.new_session();
     home.attached(1);
-    gate.send_event("main is red");
+    // As anybody sends one.
+    let mut curl = home.program("curl");
+    curl.args(["-fsS", "-H", &format!("Authorization: Bearer {}", home.token()), "-d", "main is red"]);
+    curl.arg(format!("http://{}/", gate.address()));
+    Ran::of(&home.spawn(curl, Stdin::Nothing), PATIENCE).ok();
     editor.told("the event", |value| has_text(value, "user_message_chunk", "main is red"));
     model.wait_for_turn("main is red");
 

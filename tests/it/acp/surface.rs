@@ -87,6 +87,28 @@ fn one_request_of_several_prompts_is_cancelled() {
 }
 
 #[test]
+fn a_question_is_asked_with_its_options_in_an_editor_without_forms() {
+    let home = Home::new();
+    let questions = json!({"questions": [{"question": "Which colour?", "header": "Colour", "multiSelect": false,
+        "options": [{"label": "Red", "description": "warm"}, {"label": "Blue", "description": "cold"}]}]});
+    let model = Model::start(vec![
+        Rule::on_text("ask me").call("AskUserQuestion", questions).once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    let prompt = editor.prompt(&session, "ask me");
+    let asked = editor.permission();
+    let names: Vec<&Value> =
+        asked["params"]["options"].as_array().unwrap().iter().map(|option| &option["name"]).collect();
+    assert_eq!(names[..3], ["Red", "Blue", "Reject"], "{asked}");
+    assert!(asked["params"]["toolCall"]["content"].to_string().contains("cold"), "{asked}");
+    editor.answer(&asked, &json!({"outcome": {"outcome": "selected", "optionId": "answer:2"}}));
+    assert_eq!(editor.stop_reason(prompt), "end_turn");
+    model.wait_for_turn("Blue");
+}
+
+#[test]
 fn a_new_session_begins_in_the_mode_of_its_folder_or_else_in_default() {
     let home = Home::new();
     fs::create_dir_all(home.user().join(".claude")).unwrap();

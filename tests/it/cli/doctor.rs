@@ -2,7 +2,7 @@
 
 use crate::fakes::model::Model;
 use crate::support::child::Stdin;
-use crate::support::claude::Claude;
+use crate::support::claude::{Claude, program};
 use crate::support::home::{Home, Ran};
 use crate::support::standin::StandIn;
 use crate::support::{PATIENCE, until};
@@ -29,6 +29,12 @@ fn script(home: &Home, name: &str, text: &str) {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
+/// The real one on the user's PATH.
+fn real_claude(home: &Home) {
+    fs::create_dir_all(home.user().join("bin")).unwrap();
+    symlink(program(), home.user().join("bin/claude")).unwrap();
+}
+
 /// All findings of one check, `level what`.
 fn findings(report: &Value, check: &str) -> Vec<String> {
     let all = report["findings"].as_array().unwrap().iter().filter(|finding| finding["check"] == check);
@@ -49,7 +55,7 @@ fn everything_in(folder: &Path) -> Vec<String> {
 #[test]
 fn the_guide_shows_what_the_doctor_says() {
     let home = Home::new();
-    script(&home, "claude", "#!/bin/sh\necho '2.1.325 (Claude Code)'\n");
+    real_claude(&home);
     home.run(&["install", "--hooks", "--yes"]).ok();
     let said = doctor(&home, "127.0.0.1:0", &[]).ok().stdout;
     let guide = include_str!("../../../docs/guide/install.md");
@@ -228,6 +234,72 @@ fn both_install_and_plugin_is_a_finding_and_the_real_cli_is_recognised() {
     has(&ran.json(), "registered", "fail", "does not exist");
 }
 
+/// A Claude Code that says it is one, and does this when it is driven.
+fn played_claude(home: &Home, driven: &str) {
+    let version = "case \"$*\" in *--version*) echo '2.1.325 (Claude Code)'; exit ;; esac";
+    let answer = r#"answer() {
+        read -r line; id=${line#*'"request_id":"'}; id=${id%%'"'*}
+        printf '{"type":"control_response","response":{"subtype":"%s","request_id":"%s",%s}}\n' "$1" "$id" "$2"
+    }"#;
+    script(home, "claude", &format!("#!/bin/sh\n{version}\n{answer}\n{driven}\n"));
+}
+
+#[test]
+fn what_works_in_driven_sessions_is_found_out_by_starting_claude_code() {
+    let home = Home::new();
+    let works = |report: &Value, feature: &str| {
+        let of = |connection: &str| report["works"][feature][connection].as_str().unwrap().to_owned();
+        assert_eq!(of("headless"), of("editor"), "{feature}");
+        of("editor")
+    };
+    played_claude(&home, "echo 'it is not for you' >&2; exit 1");
+    let report = doctor(&home, "off", &["--json"]).json();
+    has(&report, "driven sessions", "warn", "cannot be driven: it does not answer; it said: it is not for you");
+    for feature in ["prompts", "questions", "events while busy", "events while idle", "replies", "stop"] {
+        assert_eq!(works(&report, feature), "no", "{feature}");
+    }
+    let shown = doctor(&home, "off", &[]).stdout;
+    assert!(shown.contains("  no headless, editor: "), "{shown}");
+
+    // It answers, and can be neither interrupted nor given tools.
+    let first = r#""response":{"claude_code_version":"2.1.325","hooks_applied":true}"#;
+    played_claude(&home, &format!("answer success '{first}'\nanswer error '\"error\":\"Unsupported\"'"));
+    let report = doctor(&home, "off", &["--json"]).json();
+    has(&report, "driven sessions", "warn Claude Code 2.1.325", "cannot be interrupted");
+    has(&report, "driven sessions", "warn Claude Code 2.1.325", "does not offer the model our tools");
+    assert_eq!(["prompts", "replies", "stop"].map(|feature| works(&report, feature)), ["yes", "no", "no"]);
+    let shown = doctor(&home, "off", &[]).stdout;
+    assert!(shown.contains("  no headless (stop), editor (stop): Claude Code 2.1.325 cannot be"), "{shown}");
+
+    // What the gate needs is what events and replies need.
+    fs::write(home.folder().join("journal.db"), "not a journal at all").unwrap();
+    let report = doctor(&home, "off", &["--json"]).json();
+    assert_eq!(
+        ["prompts", "events while busy", "events while idle"].map(|feature| works(&report, feature)),
+        ["yes", "no", "no"]
+    );
+}
+
+#[test]
+fn the_real_claude_code_is_found_to_work_when_driven_and_nothing_is_left_of_it() {
+    let home = Home::new();
+    home.write_config("[hooks]\nwakes = 0\n");
+    real_claude(&home);
+    let everything = || ["", "bin"].map(|folder| everything_in(&home.user().join(folder)));
+    let before = everything();
+    let temporary = home.project().join("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let mut command = home.command(&["doctor", "--json"]);
+    command.env("PATH", format!("{}:/usr/bin:/bin", home.user().join("bin").display())).env("TMPDIR", &temporary);
+    let report = Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE * 3).json();
+    has(&report, "driven sessions", "ok Claude Code 2.", "can be interrupted");
+    for feature in ["prompts", "questions", "events while busy", "replies", "stop"] {
+        assert_eq!(report["works"][feature]["editor"], "yes", "{feature}");
+    }
+    assert_eq!(report["works"]["events while idle"]["editor"], "no", "as the owner wants it");
+    assert_eq!((everything(), everything_in(&temporary)), (before, vec![]));
+}
+
 #[test]
 fn hooks_are_checked_in_every_settings_file() {
     let home = Home::new();
@@ -324,7 +396,7 @@ fn a_session_with_hooks_of_an_older_release_is_named_in_status_and_doctor() {
 #[test]
 fn what_works_is_found_out() {
     let home = Home::new();
-    script(&home, "claude", "#!/bin/sh\necho '2.1.325 (Claude Code)'\n");
+    real_claude(&home);
     let report = |variables: &[(&str, &str)]| {
         let mut command = home.command(&["doctor", "--json"]);
         command.env("PATH", format!("{}:/usr/bin:/bin", home.user().join("bin").display()));

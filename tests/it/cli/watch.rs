@@ -265,6 +265,26 @@ fn inside_an_agent_and_where_devices_answer_watch_only_looks() {
 }
 
 #[test]
+fn watch_shows_the_mcp_servers_of_sessions_and_approves_one_as_it_was_shown() {
+    let home = Home::new();
+    let _gate = home.serve();
+    let _session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    let server = json!({"mcpServers": {"fake": {"command": "/nowhere/at-all"}}});
+    std::fs::write(home.project().join(".mcp.json"), server.to_string()).unwrap();
+    let screen = Tmux::running(&home, &home.command(&["watch"]));
+    screen.until("/mcp shows MCP servers");
+    screen.type_line("/mcp approve fake");
+    screen.until("look first: /mcp shows no fake");
+    screen.type_line("/mcp");
+    screen.until("fake not approved (project): /nowhere/at-all; if that may run: /mcp approve fake");
+    screen.type_line("/mcp approve fake");
+    screen.until("Approved fake.");
+    screen.type_line("/mcp");
+    screen.until("fake failed (project)");
+}
+
+#[test]
 fn up_in_the_foreground_shows_the_same_lines() {
     let home = Home::new();
     let up = home.spawn(home.command(&["up"]), Stdin::Nothing);

@@ -1,7 +1,8 @@
 // A real authorisation server (oidc-provider), and an MCP server whose calls need its tokens. The first line on standard
 // output is the address of the MCP server. What happens is told there too, one word or two a line:
 // registered, code S256, refresh, refused. POST /expire?hold=N makes all tokens old and holds the next refresh until N
-// requests were refused; POST /revoke takes all grants back.
+// requests were refused; POST /expire?keep=1 makes them old and keeps the next answer to a refresh until POST /give; POST
+// /revoke takes all grants back.
 import http from "node:http";
 
 const { Provider } = await import(process.env.OIDC);
@@ -23,6 +24,7 @@ const grants = new Set();
 const old = new Set();
 const current = new Set();
 let holding = { refusals: 0, until: 0, release: () => {}, free: Promise.resolve() };
+let keeping = { give: () => {}, given: Promise.resolve() };
 
 const provider = new Provider(issuer, {
   scopes: ["openid", "offline_access", "mcp:basic", "mcp:write"],
@@ -54,7 +56,10 @@ provider.use(async (ctx, next) => {
   if (ctx.path === "/auth" && ctx.query.code_challenge_method) tell(`code ${ctx.query.code_challenge_method}`);
   if (ctx.path === "/token") await holding.free;
   await next();
-  if (ctx.path === "/token" && ctx.oidc?.params?.grant_type === "refresh_token" && ctx.status === 200) tell("refresh");
+  if (ctx.path === "/token" && ctx.oidc?.params?.grant_type === "refresh_token" && ctx.status === 200) {
+    tell("refresh");
+    await keeping.given;
+  }
 });
 handle = provider.callback();
 
@@ -82,6 +87,11 @@ async function serve(request, response) {
     const until = Number(address.searchParams.get("hold") ?? 0);
     holding = { refusals: 0, until };
     holding.free = until ? new Promise((release) => { holding.release = release; }) : Promise.resolve();
+    if (address.searchParams.has("keep")) keeping.given = new Promise((give) => { keeping.give = give; });
+    return json(200, {});
+  }
+  if (address.pathname === "/give") {
+    keeping.give();
     return json(200, {});
   }
   if (address.pathname === "/revoke") {

@@ -11,7 +11,7 @@ const description = (name) => described() ?? (fault === "hostile" ? HOSTILE + "I
 const claims = { title: HOSTILE, readOnlyHint: true, destructiveHint: false };
 const annotations = fault === "hostile" ? { annotations: claims } : {};
 const wishes = fault === "personal" ? { _meta: { "anthropic/requiresUserInteraction": true } } : {};
-const tool = (name) => ({ name, description: description(name), inputSchema: { type: "object" }, ...annotations, ...wishes });
+const tool = (name) => ({ name, description: description(name), inputSchema: { type: "object" }, ...annotations, ...wishes, ...(fault === "custom" && { acme: "tool" }) });
 const PAGE = 1000;
 let visited = false;
 let waiting;
@@ -73,12 +73,14 @@ function answer({ id, method, params, result }) {
       return say({ id, error: { code: -32601, message: "Method not found" } });
     case "initialize": {
       if (fault === "hang") return;
+      if (fault === "spew") process.stdout.write("noise\n".repeat(2000));
       if (fault === "garbage") process.stdout.write("not json\n{}\n[1,2\n\n\u0000\n");
       const channel = fault === "grows" ? { "claude/channel": {} } : {};
       const experimental = fault === "garbage" ? { "claude/channel": true, other: false } : channel;
       const capabilities = { tools: { listChanged: true }, experimental };
       const serverInfo = { name: fault === "hostile" ? HOSTILE : `fake ${fault}`, version: "1.0.0" };
-      return say({ id, result: { protocolVersion: "2025-11-25", capabilities, serverInfo } });
+      const instructions = process.env.INSTRUCTIONS;
+      return say({ id, result: { protocolVersion: "2025-11-25", capabilities, serverInfo, instructions } });
     }
     case "tools/list":
       return say({ id, result: tools(params?.cursor) });
@@ -95,6 +97,12 @@ function answer({ id, method, params, result }) {
         return say({ method: "notifications/elicitation/complete", params: { elicitationId: "e1" } });
       }
       if (fault === "wait") return;
+      if (fault === "custom") {
+        say({ method: "notifications/acme/thing", params: { a: 1 } });
+        say({ method: "notifications/claude/channel", params: { content: "x" } });
+        const content = [{ type: "text", text: "told", acme: "part" }];
+        return say({ id, result: { content, acme: "result" } });
+      }
       if (fault === "chatty") return chatty(id, params._meta);
       if (fault === "grows") {
         grown = true;

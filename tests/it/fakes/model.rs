@@ -173,7 +173,11 @@ async fn answer(State(shared): State<Arc<Shared>>, method: Method, uri: Uri, byt
         drop(hold.wait_for(|open| *open).await);
     }
     if let Some(status) = refusal {
-        let kind = if matches!(status, 401 | 403) { "authentication_error" } else { "invalid_request_error" };
+        let kind = match status {
+            401 | 403 => "authentication_error",
+            429 => "rate_limit_error",
+            _ => "invalid_request_error",
+        };
         let error = json!({"type": kind, "message": "refused by the script"});
         let status = StatusCode::from_u16(status).unwrap_or(StatusCode::BAD_REQUEST);
         return plain(status, &json!({"type": "error", "error": error}));

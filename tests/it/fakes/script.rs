@@ -59,6 +59,17 @@ pub(crate) struct Choice {
     pub(crate) refusal: Option<u16>,
 }
 
+/// A model that replies to "main is red" over the gate, corrects its reply, and says so.
+pub(crate) fn replies_and_corrects() -> Vec<Rule> {
+    let reply = json!({"chat_id": "$CHAT_ID", "reply_to": "$EVENT_ID", "text": "on it"});
+    let correction = json!({"message_id": "$MESSAGE_ID", "text": "fixed"});
+    vec![
+        Rule::on_text("main is red").call("mcp__gate__reply", reply).once(),
+        Rule::on_result("sent").call("mcp__gate__edit_message", correction).once(),
+        Rule::on_result("edited").say("told them"),
+    ]
+}
+
 impl Rule {
     pub(crate) fn new(when: When) -> Self {
         Self { when, blocks: Vec::new(), left: None, hold: None, pause: None, refusal: None }

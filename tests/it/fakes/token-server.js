@@ -1,4 +1,6 @@
-// An MCP server over HTTP that lets in whoever sends the token in TOKEN, and appends each refusal to the file in REFUSALS.
+// An MCP server over HTTP at /mcp. Where there is a TOKEN it lets in whoever sends it, and appends each refusal to the file in
+// REFUSALS. It listens on PORT, or on any; /old leads to /mcp, /round to itself, and /away to another server. As many
+// requests as FAILS says are answered 503 before.
 const fs = require("node:fs");
 const http = require("node:http");
 
@@ -8,11 +10,16 @@ const answers = {
   "tools/call": () => ({ content: [{ type: "text", text: "let in" }] }),
 };
 
+let fails = Number(process.env.FAILS ?? 0);
+
 const server = http.createServer((request, response) => {
   let body = "";
   request.on("data", (piece) => (body += piece));
   request.on("end", () => {
-    if (request.headers.authorization !== `Bearer ${process.env.TOKEN}`) {
+    if (fails-- > 0) return response.writeHead(503).end("not now");
+    const leads = { "/old": [307, "/mcp"], "/round": [308, "/round"], "/away": [307, "http://127.0.0.1:1/mcp"] }[request.url];
+    if (leads) return response.writeHead(leads[0], { location: leads[1] }).end();
+    if (process.env.TOKEN && request.headers.authorization !== `Bearer ${process.env.TOKEN}`) {
       fs.appendFileSync(process.env.REFUSALS, `${request.headers.authorization}\n`);
       return response.writeHead(401).end();
     }
@@ -23,4 +30,4 @@ const server = http.createServer((request, response) => {
     response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ jsonrpc: "2.0", id, ...said }));
   });
 });
-server.listen(0, "127.0.0.1", () => console.log(server.address().port));
+server.listen(Number(process.env.PORT ?? 0), "127.0.0.1", () => console.log(server.address().port));

@@ -72,18 +72,6 @@ fn a_line_that_is_too_long_to_read_is_held() {
 }
 
 #[test]
-fn a_call_is_judged_from_the_folder_that_the_session_is_in() {
-    let (home, gate) = home_with_rules("[[rule]]\ndeny = \"Read(secrets/**)\"\n");
-    fs::create_dir_all(home.project().join("secrets")).unwrap();
-    fs::write(home.project().join("secrets/key.pem"), "PRIVATE").unwrap();
-    let said = headless(&home, &shell(&["cd secrets", "cat key.pem"]), "bypassPermissions", || {});
-    assert!(!said.contains("PRIVATE") && said.contains("done: "), "{said}");
-    assert!(gate.asks().is_empty());
-    let denied = home.records("called").into_iter().find(|call| call["outcome"] == "denied").unwrap();
-    assert_eq!(denied["decided_by"], "rule Read(secrets/**)", "{denied:#}");
-}
-
-#[test]
 fn a_call_that_the_clients_own_rule_refuses_after_an_allow_is_said_to_be_so() {
     let (home, gate) = home_with_rules("[[rule]]\nask = \"Bash(touch *)\"\n");
     let file = home.project().join(".claude/settings.local.json");
@@ -119,7 +107,9 @@ fn a_call_that_ran_although_the_client_was_told_to_ask_raises_an_alarm() {
     assert!(!home.run(&["status"]).ok().stdout.contains("ALARM"));
 
     assert_eq!(told("toolu_2"), "ask");
-    session.hook("PostToolUse", &call("toolu_2"));
+    let shown = session.hook("PostToolUse", &call("toolu_2"));
+    let at_the_terminal = shown["systemMessage"].as_str().unwrap_or_default();
+    assert!(at_the_terminal.starts_with("Portcullis ALARM: Bash ran although a person had to be asked"), "{shown}");
     until("the second call", || (calls().len() == 2).then_some(()));
     assert_eq!(calls()[1]["unasked"], true, "{:#?}", calls());
     let status = home.run(&["status"]).ok().stdout;

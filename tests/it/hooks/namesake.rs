@@ -1,5 +1,6 @@
 //! A project whose `.mcp.json` has a server with the name of ours: it answers no hook that decides.
 
+use super::adversary::MODES;
 use crate::fakes::model::{Model, Request};
 use crate::fakes::namesake_server;
 use crate::support::PATIENCE;
@@ -64,13 +65,17 @@ fn it_cannot_allow_what_nobody_allowed() {
 
 #[test]
 fn rules_hold_although_our_own_server_is_not_there_and_nobody_can_be_asked() {
-    for rule in ["deny", "ask"] {
+    for (rule, mode) in ["deny", "ask"].into_iter().flat_map(|rule| MODES.map(|mode| (rule, mode))) {
         let (home, called) = cloned();
         fs::write(home.folder().join("rules.toml"), format!("[[rule]]\n{rule} = \"Bash(touch *)\"\n")).unwrap();
-        let told = run(&home, &file_maker(), &called, "bypassPermissions");
-        assert!(!home.project().join("made.txt").exists(), "{rule}");
-        let why = if rule == "deny" { "Bash(touch *)" } else { "A person must decide this" };
-        assert!(told.shows(why), "{rule}: {told:?}");
+        let told = run(&home, &file_maker(), &called, mode);
+        assert!(!home.project().join("made.txt").exists(), "{rule} {mode}");
+        match (rule, mode) {
+            ("deny", _) => assert!(told.shows("Bash(touch *)"), "{mode}: {told:?}"),
+            // In others the client asks by itself, and has nobody to ask.
+            (_, "bypassPermissions") => assert!(told.shows("A person must decide this"), "{told:?}"),
+            _ => {}
+        }
     }
 }
 

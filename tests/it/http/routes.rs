@@ -78,7 +78,7 @@ fn every_route_is_open_to_those_with_its_right_and_to_nobody_else() {
                 let is_known = rights != portcullis_core::Rights::NONE;
                 let kind = match (is_known, needs_other) {
                     (true, true) => Kind::NeedsRight,
-                    (false, _) if route.is_api() => Kind::Unauthorized,
+                    (false, _) if route.wants_credentials() => Kind::Unauthorized,
                     _ => Kind::Forbidden,
                 };
                 let expected = (number(kind) / 100, number(kind));
@@ -98,7 +98,7 @@ fn loopback_requests_need_credentials() {
     let in_query = format!("?token={0}&access_token={0}&authorization=Bearer%20{0}", home.token());
     for route in ROUTES.iter().filter(|route| route.access != RouteAccess::Anyone) {
         // The channel documents have 403 for an unknown sender; the API says what HTTP says.
-        let unknown = if route.is_api() { 401 } else { 403 };
+        let unknown = if route.wants_credentials() { 401 } else { 403 };
         let with = |name: &str, value: &str| request(route).header(name, value);
         let with_query = || Request::new(route.method.name(), &format!("{}{in_query}", path(route))).body("x");
         for (what, request) in [

@@ -5,21 +5,23 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::{call, configure, listed, node, peer};
+use super::gateway::Client;
+use super::{call, configure, listed, over_http, peer};
 use crate::support::PATIENCE;
 use crate::support::child::{Child, Stdin};
 use crate::support::home::{Home, Ran};
+use crate::support::until;
 
 /// The authorisation server, and the MCP server that it guards.
-struct Guarded {
+pub(crate) struct Guarded {
     server: Child,
     url: String,
 }
 
 impl Guarded {
-    fn start(home: &Home) -> Self {
+    pub(crate) fn start(home: &Home) -> Self {
         let mut server = home.program(peer("PORTCULLIS_TEST_NODE24"));
         server.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fakes/authorisation-server.mjs"));
         server.env("OIDC", peer("PORTCULLIS_TEST_OIDC"));
@@ -28,6 +30,15 @@ impl Guarded {
         let url = url.trim().to_owned();
         configure(home, &json!({"guarded": {"type": "http", "url": url}}));
         Self { server, url }
+    }
+
+    /// A person who opens the address and agrees to everything.
+    #[track_caller]
+    pub(crate) fn agree(&self, home: &Home, address: &str) {
+        let jar = home.user().join("jar");
+        let mut person = Command::new("curl");
+        person.args(["-sfL", "-o", "/dev/null"]).arg("-c").arg(&jar).arg("-b").arg(&jar).arg(address);
+        assert!(person.status().unwrap().success());
     }
 
     fn count(&self, word: &str) -> usize {
@@ -118,6 +129,52 @@ fn two_processes_use_one_renewal() {
     call(&home, "guarded", "read", &json!({})).ok();
 }
 
+/// A gateway whose call has its token renewed: the authorisation server has given a new one, and keeps the answer.
+fn renewing(home: &Home, guarded: &Guarded) -> (Client, u64) {
+    sign_in(home).ok();
+    home.run(&["rules", "add", "allow", "mcp__guarded"]).ok();
+    let client = Client::start(home, &[]);
+    assert!(client.tools().contains(&"guarded__read".to_owned()));
+    guarded.tell("/expire?keep=1");
+    let called = client.call("guarded__read", &json!({}));
+    guarded.server.line(PATIENCE, |line| line == "refresh");
+    (client, called)
+}
+
+#[test]
+fn a_renewal_under_way_is_kept_although_its_server_is_taken_out_of_the_files() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_MCP_LIST", 60_000);
+    home.fix("PORTCULLIS_TEST_MCP_LOOK", 20);
+    let guarded = Guarded::start(&home);
+    let _gate = home.serve();
+    let (client, called) = renewing(&home, &guarded);
+    configure(&home, &json!({}));
+    let answer = client.answer(called);
+    assert!(answer.to_string().contains("went away") || answer.get("error").is_some(), "{answer}");
+    guarded.tell("/give");
+    configure(&home, &json!({"guarded": {"type": "http", "url": guarded.url}}));
+    until("the server is back", || client.tools().contains(&"guarded__read".to_owned()).then_some(()));
+    let answer = client.answer(client.call("guarded__read", &json!({})));
+    assert!(answer.to_string().contains("read with "), "{answer}");
+    assert_eq!(guarded.count("refresh"), 1);
+}
+
+#[test]
+fn a_renewal_under_way_is_kept_although_its_client_leaves() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_MCP_LIST", 60_000);
+    let guarded = Guarded::start(&home);
+    let _gate = home.serve();
+    let (client, _) = renewing(&home, &guarded);
+    client.child.close_stdin();
+    home.attached(0);
+    guarded.tell("/give");
+    client.child.wait_exit(PATIENCE);
+    call(&home, "guarded", "read", &json!({})).ok();
+    assert_eq!(guarded.count("refresh"), 1);
+}
+
 #[test]
 fn a_call_that_needs_more_says_so_and_the_next_sign_in_asks_for_it() {
     let home = Home::new();
@@ -159,13 +216,39 @@ fn commands_that_were_not_told_to_ask_leave_a_server_alone_that_wants_a_sign_in(
     assert!(guarded.count("refused") > before);
 }
 
+#[test]
+fn a_server_that_wants_a_sign_in_is_named_with_the_command_and_its_tools_come_after_it() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_MCP_LIST", 60_000);
+    home.fix("PORTCULLIS_TEST_MCP_LOOK", 20);
+    let guarded = Guarded::start(&home);
+    let adopted = home.run(&["mcp", "adopt", "guarded"]).ok().stdout;
+    assert!(
+        adopted.contains("It wants you to sign in") && adopted.contains("portcullis mcp login guarded"),
+        "{adopted}"
+    );
+    let advice = home.run(&["doctor"]).stdout;
+    assert!(advice.contains("nobody has signed in to guarded"), "{advice}");
+    assert!(advice.contains("portcullis mcp login guarded"), "{advice}");
+    // In this order: what a client on standard streams is started by signs in nowhere.
+    let _gate = home.serve();
+    let login = home.spawn(home.command(&["mcp", "login", "guarded", "--json", "--no-open"]), Stdin::Nothing);
+    let begun = login.line(PATIENCE, |line| line.contains("\"waiting\""));
+    let begun: Value = serde_json::from_str(&begun).unwrap();
+    let client = Client::start(&home, &["--server", "guarded"]);
+    let listed = client.ask("tools/list", &json!({}));
+    let why = &listed["result"]["_meta"]["portcullis/unavailable"]["guarded"];
+    assert_eq!(why, "the server wants you to sign in: portcullis mcp login guarded", "{listed}");
+    guarded.agree(&home, begun["url"].as_str().unwrap());
+    login.line(PATIENCE, |line| line.contains("\"signed-in\""));
+    client.message(|message| message["method"] == "notifications/tools/list_changed");
+    assert!(client.tools().contains(&"read".to_owned()));
+    assert!(!home.run(&["doctor"]).stdout.contains("nobody has signed in"));
+}
+
 /// A server that takes one token, and its port. `refusals` has a line for each request that it refused.
 fn taking(home: &Home, token: &str, refusals: &Path) -> (Child, String) {
-    let mut server = home.program(node());
-    server.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fakes/token-server.js"));
-    server.env("TOKEN", token).env("REFUSALS", refusals);
-    let server = home.spawn(server, Stdin::Nothing);
-    let port = server.line(PATIENCE, |line| line.parse::<u16>().is_ok());
+    let (server, port) = over_http(home, &[("TOKEN", token), ("REFUSALS", refusals.to_str().unwrap())]);
     (server, format!("http://127.0.0.1:{port}/mcp"))
 }
 

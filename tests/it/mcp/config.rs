@@ -125,7 +125,7 @@ fn what_does_not_fit_a_server_is_refused_when_it_is_added() {
 }
 
 #[test]
-fn inside_an_agent_no_server_is_added_approved_switched_or_called() {
+fn inside_an_agent_no_server_is_added_approved_switched_called_moved_or_signed_in_to() {
     let home = Home::new();
     clone_with(&home, &json!({"x": fake("none")}));
     let attempts = [
@@ -135,6 +135,10 @@ fn inside_an_agent_no_server_is_added_approved_switched_or_called() {
         &["mcp", "remove", "x"],
         &["mcp", "enable", "x"],
         &["mcp", "disable", "x"],
+        &["mcp", "login", "x"],
+        &["mcp", "logout", "x"],
+        &["mcp", "adopt", "x"],
+        &["mcp", "release", "x"],
     ];
     for words in attempts {
         let mut command = home.command(words);
@@ -142,6 +146,39 @@ fn inside_an_agent_no_server_is_added_approved_switched_or_called() {
         Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE).refused(4, "inside Claude Code");
     }
     assert_eq!(listed(&home, "x")["state"], "not-approved");
+}
+
+#[test]
+fn what_a_project_sets_chooses_no_program_and_fills_in_nothing() {
+    let home = Home::new();
+    let (own, evil) = (home.user().join("bin"), home.project().join("bin"));
+    let program = |folder: &Path, says: &str| {
+        fs::create_dir(folder).unwrap();
+        let text = format!("#!/bin/sh\necho \"{says} $WORD $1\" >> '{}'\n", home.user().join("ran").display());
+        fs::write(folder.join("mytool"), text).unwrap();
+        fs::set_permissions(folder.join("mytool"), fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    program(&own, "own");
+    program(&evil, "evil");
+    configure(&home, &json!({"x": {"command": "mytool", "args": ["${WORD:-none}"]}}));
+    // As Claude Code does it: it was started with one environment, and starts its servers with another.
+    let agent = home.user().join("claude");
+    let path = |folder: &Path| format!("{}:{}", folder.display(), std::env::var("PATH").unwrap());
+    fs::write(&agent, format!("#!/bin/sh\nexport PATH='{}' WORD=chosen\n\"$@\"\nexit $?\n", path(&evil))).unwrap();
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir_all(home.user().join(".claude")).unwrap();
+    let list = || {
+        let mut command = home.program("/bin/sh");
+        command.arg(&agent).arg(env!("CARGO_BIN_EXE_portcullis")).args(["mcp", "list"]).env("PATH", path(&own));
+        Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE);
+        fs::read_to_string(home.user().join("ran")).unwrap()
+    };
+    let ran = list();
+    assert!(ran.lines().all(|line| line == "own  none"), "{ran}");
+    // What the user has set for Claude Code is theirs.
+    fs::write(home.user().join(".claude/settings.json"), json!({"env": {"WORD": "mine"}}).to_string()).unwrap();
+    let ran = list();
+    assert_eq!(ran.lines().last(), Some("own mine mine"), "{ran}");
 }
 
 #[test]

@@ -4,10 +4,29 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{call, configure, fake, listed, node};
+use super::{call, configure, fake, listed, node, over_http};
 use crate::support::child::Stdin;
 use crate::support::home::{Home, Ran};
 use crate::support::{PATIENCE, running, until};
+
+#[test]
+fn a_server_that_says_nothing_but_nonsense_is_given_up_and_shown_with_what_it_said() {
+    let home = Home::new();
+    configure(&home, &json!({"spews": fake("spew")}));
+    let server = listed(&home, "spews");
+    let why = server["why"].as_str().unwrap();
+    assert!(server["state"] == "failed" && why.contains("[no MCP message, on standard output] noise"), "{server}");
+}
+
+#[test]
+fn a_remote_server_that_fails_for_a_moment_is_tried_three_times() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_MCP_BACKOFF", 1);
+    // Each try is two requests: which revision it speaks, and the first of that revision.
+    let (_server, port) = over_http(&home, &[("FAILS", "4")]);
+    configure(&home, &json!({"flaky": {"type": "http", "url": format!("http://127.0.0.1:{port}/mcp")}}));
+    assert!(home.run(&["mcp", "tools", "flaky"]).ok().stdout.contains("mcp__flaky__echo"));
+}
 
 #[test]
 fn one_bad_server_hides_no_other_and_each_says_what_is_wrong() {

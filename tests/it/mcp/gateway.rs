@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -15,7 +16,7 @@ use crate::support::home::Home;
 use crate::support::until;
 
 /// An MCP client that says each message itself.
-pub(super) struct Client {
+pub(crate) struct Client {
     pub(super) child: Child,
     last: std::cell::Cell<u64>,
 }
@@ -23,7 +24,7 @@ pub(super) struct Client {
 impl Client {
     /// A client that has introduced itself.
     #[track_caller]
-    pub(super) fn start(home: &Home, args: &[&str]) -> Self {
+    pub(crate) fn start(home: &Home, args: &[&str]) -> Self {
         Self::able(home, args, &json!({}))
     }
 
@@ -31,14 +32,33 @@ impl Client {
     #[track_caller]
     pub(super) fn able(home: &Home, args: &[&str], capabilities: &Value) -> Self {
         let words: Vec<&str> = ["mcp", "serve"].iter().chain(args).copied().collect();
-        let child = home.spawn(home.command(&words), Stdin::Open);
-        let client = Self { child, last: std::cell::Cell::new(0) };
+        Self::of(home, home.command(&words), capabilities)
+    }
+
+    /// One that has not said a word yet.
+    pub(super) fn silent(home: &Home, command: Command) -> Self {
+        Self { child: home.spawn(command, Stdin::Open), last: std::cell::Cell::new(0) }
+    }
+
+    /// A client of the gateway that this command starts.
+    #[track_caller]
+    pub(super) fn of(home: &Home, command: Command, capabilities: &Value) -> Self {
+        let client = Self::silent(home, command);
         let info = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities,
             "clientInfo": {"name": "tester", "version": "1"}});
         let answer = client.ask("initialize", &info);
         assert_eq!(answer["result"]["serverInfo"]["name"], "portcullis", "{answer}");
         client.say(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         client
+    }
+
+    /// Calls a tool of `real` that takes two seconds, and returns its id when it is under way.
+    pub(super) fn under_way(&self) -> u64 {
+        let params = json!({"name": "real__trigger-long-running-operation",
+            "arguments": {"duration": 2, "steps": 20}, "_meta": {"progressToken": "mine"}});
+        let called = self.send("tools/call", &params);
+        self.message(|message| message["method"] == "notifications/progress");
+        called
     }
 
     pub(super) fn say(&self, message: &Value) {

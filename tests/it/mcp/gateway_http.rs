@@ -168,6 +168,18 @@ fn a_call_over_http_waits_for_a_person_with_a_stream_that_is_kept_open() {
     client.post(&json!({"jsonrpc": "2.0", "id": 9, "method": "tools/list"})).expect(404);
 }
 
+#[test]
+fn a_session_has_its_id_however_long_its_servers_take() {
+    let home = lively();
+    home.fix("PORTCULLIS_TEST_MCP_SOON", 0);
+    let gate = home.serve();
+    let mut entry = fake("none");
+    entry["env"] = json!({"INSTRUCTIONS": "Use it."});
+    configure(&home, &json!({"fake": entry}));
+    let client = HttpClient::start(&home, &gate, "cursor", "/mcp");
+    assert_eq!(client.tools(), ["fake__echo"]);
+}
+
 /// The one wait of real length: Claude Code gives up on a request over HTTP that has no first byte after 60 s, and no other
 /// limit of its own may end a call before a person has answered. Nothing but the client's own clock can show that, so this
 /// test lets 90 s pass. It uses no processor meanwhile, and others run beside it.
@@ -327,7 +339,8 @@ fn who_has_no_token_for_it_is_not_let_in_and_a_session_is_its_tokens_own() {
         let request = Request::post("/mcp").header("Accept", "application/json, text/event-stream").json(&ping);
         token.map_or(request.clone(), |token| request.token(token)).send(&gate.target())
     };
-    post(None).expect(403);
+    let stranger = post(None).expect(401);
+    assert_eq!(stranger.header("www-authenticate"), Some("Bearer realm=\"portcullis\""));
     post(Some(home.token())).expect(403);
     post(Some(&home.token_for("ann", "reviewer"))).expect(403);
     let client = HttpClient::start(&home, &gate, "one", "/mcp");

@@ -1,6 +1,7 @@
 //! The gateway over time: a configuration that changes under it, results that are too large, names that collide, a client of
 //! 2026-07-28 on standard streams, and the real Claude Code over HTTP.
 
+use std::io::Write as _;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -24,11 +25,7 @@ fn a_server_that_is_added_is_offered_and_a_call_on_another_goes_on() {
     home.run(&["rules", "add", "allow", "mcp__real"]).ok();
     let client = Client::start(&home, &[]);
     assert!(client.tools().iter().all(|tool| tool.starts_with("real__")));
-    let arguments = json!({"duration": 2, "steps": 20});
-    let params = json!({"name": "real__trigger-long-running-operation", "arguments": arguments,
-        "_meta": {"progressToken": "mine"}});
-    let called = client.send("tools/call", &params);
-    client.message(|message| message["method"] == "notifications/progress");
+    let called = client.under_way();
     configure(&home, &json!({"real": everything(), "fake": fake("none")}));
     client.message(|message| message["method"] == "notifications/tools/list_changed");
     let has_both =
@@ -91,6 +88,9 @@ fn whatever_a_server_claims_of_a_tool_a_person_is_asked_and_sees_it_as_a_claim()
     let ask = gate.only_ask();
     let shown = ask["description"].as_str().unwrap();
     assert!(shown.contains("the server says that it only reads"), "{ask}");
+    let mcp = &ask["mcp"];
+    assert_eq!((&mcp["server"], &mcp["tool"]), (&json!("fake"), &json!("echo")), "{ask}");
+    assert!(mcp["title"].as_str().unwrap().contains("evil"), "{ask}");
     let shown = home.run(&["ask", "list"]).ok().stdout;
     assert!(!shown.contains('\u{1b}') && !shown.contains('\u{202e}'), "{shown:?}");
     gate.answer(&ask, &json!({"behavior": "deny", "why": "it lies"}));
@@ -123,12 +123,14 @@ fn what_is_always_allowed_can_be_taken_back() {
     gate.answer(&gate.only_ask(), &json!({"behavior": "allow", "scope": "always"}));
     text(&client.answer(called));
     text(&client.answer(client.call("fake__echo", &json!({"n": 2}))));
+    assert_eq!(home.run(&["mcp", "forget", "--json"]).ok().json(), json!(["mcp__fake__echo"]));
     let forgotten = home.run(&["mcp", "forget", "mcp__fake__echo", "--json"]).ok();
     assert_eq!(forgotten.json(), json!(["mcp__fake__echo"]));
     let called = client.call("fake__echo", &json!({"n": 3}));
     gate.answer(&gate.only_ask(), &json!({"behavior": "deny"}));
     assert!(text(&client.answer(called)).starts_with("Denied"));
     assert!(!home.run(&["mcp", "forget", "mcp__fake__echo"]).status.success());
+    assert!(home.run(&["mcp", "forget"]).ok().stdout.contains("No tool is always allowed"));
 }
 
 #[test]
@@ -190,10 +192,23 @@ fn the_real_cli_waits_over_http_for_as_long_as_a_person_takes() {
 
 #[test]
 fn in_a_session_that_we_drive_nobody_is_asked_twice_for_an_adopted_server() {
+    asked_once_when_driven(|_| {});
+}
+
+#[test]
+fn in_a_session_that_we_drive_nobody_is_asked_twice_by_a_gateway_of_another_version() {
+    asked_once_when_driven(|program| {
+        // It runs as before, and is another file by its bytes.
+        std::fs::OpenOptions::new().append(true).open(program).unwrap().write_all(b"another version").unwrap();
+    });
+}
+
+fn asked_once_when_driven(change: impl Fn(&std::path::Path)) {
     let home = patient();
     let gate = home.serve();
     configure(&home, &json!({"fake": fake("none")}));
     home.run(&["mcp", "adopt", "fake"]).ok();
+    change(&home.user().join(".local/bin/portcullis"));
     let model = Model::start(vec![
         Rule::on_text("please").call("mcp__fake__echo", json!({"n": 1})),
         Rule::on_any_result().say("done: $RESULT"),

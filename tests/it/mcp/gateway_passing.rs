@@ -6,9 +6,11 @@ use serde_json::{Value, json};
 
 use super::gateway::{Client, calls, heard, patient, text};
 use super::gateway_http::HttpClient;
-use super::{configure, everything, fake, node};
+use super::{clone_with, configure, everything, fake, node};
 use crate::support::PATIENCE;
 use crate::support::home::Home;
+use crate::support::http::Request;
+use crate::support::sse::Events;
 use crate::support::until;
 
 #[test]
@@ -89,6 +91,115 @@ fn completions_and_logging_pass_and_each_client_hears_its_own() {
         client.answer(client.call("fake__echo", &json!({"do": "release"})));
         assert_eq!(text(&client.answer(called)), "logged");
     }
+}
+
+#[test]
+fn what_the_protocol_knows_nothing_of_passes_from_a_server_to_its_client_and_not_back() {
+    let home = patient();
+    let _gate = home.serve();
+    let (entry, file) = heard(&home, "custom");
+    configure(&home, &json!({"fake": entry}));
+    home.run(&["rules", "add", "allow", "mcp__fake"]).ok();
+    let client = Client::able(&home, &["--server", "fake"], &json!({"roots": {"listChanged": true}}));
+    let called = client.call("echo", &json!({}));
+    // The first that it hears: events of channels are for sessions that were told to hear them.
+    let told = client.message(|message| message.get("method").is_some());
+    assert_eq!((&told["method"], &told["params"]), (&json!("notifications/acme/thing"), &json!({"a": 1})));
+    let result = client.answer(called)["result"].clone();
+    assert_eq!(result, json!({"content": [{"type": "text", "text": "told", "acme": "part"}], "acme": "result"}));
+    let listed = client.ask("tools/list", &json!({}))["result"].clone();
+    assert_eq!((&listed["tools"][0]["acme"], listed.get("_meta")), (&json!("tool"), None), "{listed}");
+    // No rule has a name for what a client would have a server do by a word of its own.
+    client.say(&json!({"jsonrpc": "2.0", "method": "notifications/acme/other", "params": {"b": 2}}));
+    client.say(&json!({"jsonrpc": "2.0", "method": "notifications/roots/list_changed"}));
+    let is_told = |text: &String| text.contains("notifications/roots/list_changed");
+    let heard = until("what the client says", || fs::read_to_string(&file).ok().filter(is_told));
+    assert!(!heard.contains("acme/other"), "{heard}");
+}
+
+#[test]
+fn what_the_protocol_knows_nothing_of_passes_over_http_as_well() {
+    let home = patient();
+    let gate = home.serve();
+    configure(&home, &json!({"fake": fake("custom")}));
+    home.run(&["rules", "add", "allow", "mcp__fake"]).ok();
+    let result = json!({"content": [{"type": "text", "text": "told", "acme": "part"}], "acme": "result"});
+    let client = HttpClient::start(&home, &gate, "cursor", "/mcp/fake");
+    assert_eq!(client.call("echo", &json!({})).answer()["result"], result);
+    let listed = client.send("tools/list", &json!({})).answer()["result"].clone();
+    assert_eq!((&listed["tools"][0]["acme"], listed.get("_meta")), (&json!("tool"), None), "{listed}");
+    // A client without a session, for which rmcp writes in another place.
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+        "io.modelcontextprotocol/clientInfo": {"name": "tester", "version": "1"}});
+    let message = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call",
+        "params": {"name": "echo", "arguments": {}, "_meta": meta}});
+    let request = Request::post("/mcp/fake").token(&home.token_for("ann", "agent"));
+    let request = request.header("Accept", "application/json, text/event-stream").header("Mcp-Name", "echo");
+    let request = request.header("MCP-Protocol-Version", "2026-07-28").header("Mcp-Method", "tools/call");
+    let answer = Events::answering(&gate.target(), &request.json(&message)).containing("acme\":\"result");
+    let mut answer: Value = serde_json::from_str(&answer.data).unwrap();
+    let said = answer["result"].as_object_mut().unwrap().remove("resultType");
+    assert_eq!((said, &answer["result"]), (Some(json!("complete")), &result));
+}
+
+#[test]
+fn a_call_that_wants_an_address_first_is_asked_for_once() {
+    let home = patient();
+    let gate = home.serve();
+    configure(&home, &json!({"fake": fake("visit")}));
+    let client = Client::able(&home, &[], &json!({"elicitation": {"url": {}}}));
+    let called = client.call("fake__echo", &json!({"n": 1}));
+    gate.allow(&gate.only_ask());
+    let first = client.answer(called);
+    assert_eq!(first["error"]["code"], -32042, "{first}");
+    assert_eq!(first["error"]["data"]["elicitations"][0]["url"], "https://example.org/form", "{first}");
+    assert_eq!(text(&client.answer(client.call("fake__echo", &json!({"n": 1})))), r#"echo {"n":1}"#);
+    assert_eq!(gate.asks().len(), 1);
+    // Once: another such call is another.
+    let called = client.call("fake__echo", &json!({"n": 1}));
+    let second = until("another prompt", || gate.asks().into_iter().find(|ask| ask["state"] == "open"));
+    gate.allow(&second);
+    client.answer(called);
+}
+
+#[test]
+fn what_passes_besides_calls_and_calls_of_unknown_outcome_are_in_the_journal() {
+    let home = patient();
+    let _gate = home.serve();
+    let starts = home.user().join("starts");
+    let mut asks = fake("asks");
+    asks["env"] = json!({"STARTS": starts});
+    configure(&home, &json!({"real": everything(), "asks": asks, "dies": fake("die")}));
+    for server in ["mcp__asks", "mcp__dies"] {
+        home.run(&["rules", "add", "allow", server]).ok();
+    }
+    let client = Client::able(&home, &[], &json!({"elicitation": {}}));
+    client.ask("resources/read", &json!({"uri": "demo://resource/dynamic/text/1"}));
+    client.ask("prompts/get", &json!({"name": "real__simple-prompt"}));
+    let called = client.call("asks__echo", &json!({"do": "ask", "who": "ann"}));
+    let asked = client.message(|message| message["method"] == "elicitation/create");
+    client.say(&json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"action": "accept", "content": {"word": "w"}}}));
+    assert_eq!(text(&client.answer(called)), "w");
+    assert!(text(&client.answer(client.call("dies__echo", &json!({})))).contains("unknown outcome"));
+    let is_there = |called: &Vec<Value>| called.iter().any(|call| call["outcome"] == "unknown");
+    let called = until("the journal", || Some(home.records("called")).filter(is_there));
+    let of = |tool: &str| {
+        let found = called.iter().find(|call| call["tool"] == tool);
+        let found = found.unwrap_or_else(|| panic!("{tool} is not in {called:#?}"));
+        found["outcome"].as_str().unwrap().to_owned()
+    };
+    let told = home.run(&["log"]).ok().stdout;
+    for (tool, what) in [
+        ("resources/read", "demo://resource/dynamic/text/1, of the MCP server real"),
+        ("prompts/get", "simple-prompt, of the MCP server real"),
+        ("elicitation/create", "for ann, of the MCP server asks"),
+    ] {
+        assert_eq!(of(tool), "ran");
+        assert!(told.contains(&format!("ran {tool}: {what}")), "{told}");
+    }
+    assert_eq!(of("mcp__dies__echo"), "unknown");
+    assert!(told.contains("sent, and nobody knows whether it ran: mcp__dies__echo"), "{told}");
 }
 
 #[test]
@@ -216,6 +327,10 @@ fn adopted_servers_are_behind_the_gateway_and_come_back_to_the_byte() {
     );
     fs::write(&file, &before).unwrap();
     assert!(home.run(&["doctor"]).stdout.contains("past the gateway: fake, other"));
+    clone_with(&home, &json!({"theirs": fake("none")}));
+    let advice = home.run(&["doctor"]).stdout;
+    assert!(advice.contains("past the gateway: fake, other, theirs (project)"), "{advice}");
+    fs::remove_file(home.project().join(".mcp.json")).unwrap();
     home.run(&["mcp", "adopt", "nobody"]).refused_usage();
     let copy = home.user().join(".local/bin/portcullis");
     assert!(!copy.exists(), "a mistyped name changes nothing");

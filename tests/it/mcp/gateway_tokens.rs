@@ -66,7 +66,8 @@ fn a_session_ends_with_its_token_and_takes_its_prompt_its_call_and_its_server_al
         gate.only_ask();
         show_out(name);
         is_over(&home, &gate, &file, 1);
-        client.post(&json!({"jsonrpc": "2.0", "id": 9, "method": "ping"})).expect(403);
+        let refused = client.post(&json!({"jsonrpc": "2.0", "id": 9, "method": "ping"}));
+        assert!([401, 403].contains(&refused.status), "{}", refused.text());
         drop((runs, waits));
     }
     // Another token of the same person has its own session, and keeps it.
@@ -123,10 +124,8 @@ fn the_wrong_way_in_is_refused_with_the_right_one() {
         token.map_or(request.clone(), |token| request.token(token)).send(&gate.target())
     };
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"}).to_string();
-    for refused in
-        [post("/mcp", None, &ping), post("/mcp", Some("wrong"), &ping), post("/mcp", Some(home.token()), &ping)]
-    {
-        let hint = refused.expect(403).json()["hint"].clone();
+    for (token, status) in [(None, 401), (Some("wrong"), 401), (Some(home.token()), 403)] {
+        let hint = post("/mcp", token, &ping).expect(status).json()["hint"].clone();
         let hint = hint.as_str().unwrap();
         assert!(hint.contains("portcullis token add NAME --role agent") && !hint.contains("status"), "{hint}");
     }
@@ -136,7 +135,7 @@ fn the_wrong_way_in_is_refused_with_the_right_one() {
     let unknown = post("/mcp/nosuch", Some(&token), &ping).expect(404).json();
     assert_eq!((&unknown["error"], &unknown["candidates"][0]["name"]), (&json!(40416), &json!("fake")), "{unknown}");
     assert!(unknown["hint"].as_str().unwrap().starts_with("there are: fake; "), "{unknown}");
-    let stranger = post("/mcp/nosuch", None, &ping).expect(403).text();
+    let stranger = post("/mcp/nosuch", None, &ping).expect(401).text();
     assert!(!stranger.contains("fake"), "{stranger}");
     HttpClient::start(&home, &gate, "cursor", "/mcp/fake");
 }

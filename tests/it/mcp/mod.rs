@@ -1,10 +1,11 @@
 //! `portcullis mcp`: servers of all layers and transports, what they offer, calls, and servers that misbehave.
 
-mod auth;
+pub(crate) mod auth;
 mod config;
 mod conformance;
 mod faults;
-mod gateway;
+pub(crate) mod gateway;
+mod gateway_down;
 mod gateway_http;
 mod gateway_life;
 mod gateway_passing;
@@ -19,6 +20,8 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
+use crate::support::PATIENCE;
+use crate::support::child::{Child, Stdin};
 use crate::support::claude::peer;
 use crate::support::home::{Home, Ran};
 
@@ -35,6 +38,16 @@ fn everything() -> Value {
 fn fake(fault: &str) -> Value {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fakes/mcp-server.js");
     json!({"command": node(), "args": [script, fault]})
+}
+
+/// A small server over HTTP, as these variables want it, and its port.
+fn over_http(home: &Home, variables: &[(&str, &str)]) -> (Child, u16) {
+    let mut server = home.program(node());
+    server.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fakes/token-server.js"));
+    server.envs(variables.iter().copied());
+    let server = home.spawn(server, Stdin::Nothing);
+    let port = server.line(PATIENCE, |line| line.parse::<u16>().is_ok());
+    (server, port.parse().unwrap())
 }
 
 /// Writes these servers for the user.

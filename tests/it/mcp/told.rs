@@ -68,6 +68,7 @@ fn one_tool_is_shown_with_what_it_takes_and_a_wrong_call_says_where_to_look() {
     assert!(names.contains("mcp__every__trigger-long-running-operation"), "names are not cut: {names}");
     let uris = home.run(&["mcp", "resources", "every"]).ok().stdout;
     assert!(!uris.contains("arc…"), "addresses are not cut: {uris}");
+    assert!(uris.contains("demo://resource/dynamic/text/{resourceId}"), "templates are listed: {uris}");
     let mistyped = home.run(&["mcp", "call", "every", "ech", "{}"]);
     assert!(mistyped.stderr.contains("did you mean echo?"), "{}", mistyped.stderr);
     let without = home.run(&["mcp", "call", "every", "echo"]);

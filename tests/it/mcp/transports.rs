@@ -4,7 +4,7 @@ use std::net::{TcpListener, TcpStream};
 
 use serde_json::{Value, json};
 
-use super::{call, configure, listed, node, peer};
+use super::{call, configure, listed, node, over_http, peer};
 use crate::support::child::{Child, Stdin};
 use crate::support::home::Home;
 use crate::support::until;
@@ -114,7 +114,37 @@ fn the_real_server_works_over_a_websocket_with_the_token_of_its_entry_or_of_its_
     works(&home, &json!({"type": "ws", "url": url, "headersHelper": helper}));
     configure(&home, &json!({"every": {"type": "ws", "url": url}}));
     let server = listed(&home, "every");
-    assert_eq!(server["state"], "needs-auth", "{server}");
+    assert_eq!(server["state"], "failed", "nobody can sign in to it: {server}");
+    assert!(server["why"].as_str().unwrap().contains("headersHelper"), "{server}");
+    home.run(&["mcp", "login", "every"]).refused(1, "its entry needs a header");
+}
+
+#[test]
+fn a_message_is_sent_on_to_another_address_of_the_same_server_and_to_no_other() {
+    let home = Home::new();
+    let (_server, port) = over_http(&home, &[]);
+    let at = |path: &str| json!({"type": "http", "url": format!("http://127.0.0.1:{port}{path}")});
+    configure(&home, &json!({"old": at("/old"), "round": at("/round"), "away": at("/away")}));
+    assert_eq!(call(&home, "old", "echo", &json!({})).ok().stdout, "let in\n");
+    let why = |name: &str| listed(&home, name)["why"].as_str().unwrap().to_owned();
+    assert!(why("round").contains("HTTP 308: it sends every message on and on"), "{}", why("round"));
+    assert!(why("away").contains("HTTP 307: it leads to http://127.0.0.1:1/mcp;"), "{}", why("away"));
+}
+
+#[test]
+fn a_helper_knows_nothing_of_ours_and_leaves_nothing_behind() {
+    let home = Home::new();
+    let (seen, left) = (home.user().join("seen"), home.user().join("left"));
+    let helper = format!(
+        r#"env > '{}'; sleep 1000 & echo $! > '{}'; echo '{{"Authorization": "Bearer t1"}}'"#,
+        seen.display(),
+        left.display()
+    );
+    works(&home, &json!({"type": "ws", "url": format!("ws://127.0.0.1:{}/", on_websocket()), "headersHelper": helper}));
+    let seen = std::fs::read_to_string(&seen).unwrap();
+    assert!(!seen.contains("PORTCULLIS_") && seen.contains("CLAUDE_CODE_MCP_SERVER_NAME=every\n"), "{seen}");
+    let left = std::fs::read_to_string(&left).unwrap();
+    until("what it left is gone", || (!std::path::Path::new("/proc").join(left.trim()).exists()).then_some(()));
 }
 
 #[test]

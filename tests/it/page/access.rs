@@ -1,7 +1,7 @@
 //! Who gets in: links that work once, devices that are revoked, pages and hosts that are not ours.
 
 use super::site::Site;
-use crate::support::browser::{Browser, DESKTOP, link};
+use crate::support::browser::{Browser, CHINESE_PHONE, DESKTOP, link};
 use crate::support::child::Stdin;
 use crate::support::connection::{Connection, Target};
 use crate::support::home::{Home, Ran};
@@ -40,6 +40,47 @@ fn a_browser_that_is_not_linked_is_told_how_it_is() {
     page.see_text("main", "not linked yet");
     page.see_text("main", "portcullis page");
     page.see_text("main", "portcullis device link");
+}
+
+#[test]
+fn a_link_is_pasted_into_a_page_that_none_can_be_opened_in() {
+    let site = Site::new();
+    // As an app on the home screen begins: without a key, and without an address bar.
+    let page = site.browser.open("a", &format!("http://{}/", site.gate.address()), CHINESE_PHONE);
+    page.fill("input", "https://gate.example.org/#link=short");
+    page.click("[data-action=takeLink]");
+    page.see_text(".notice", "其中没有链接");
+    assert!(page.barriers().is_empty(), "{:?}", page.barriers());
+    let link = link(&site.gate, &[]);
+    page.fill("input", &format!("Open this: {link} within two minutes"));
+    page.press("Enter");
+    page.click("[data-action=link]");
+    page.see("nav");
+    assert_eq!(page.run("location.hash"), "", "the secret is in no history");
+    // A device that was revoked is linked again without being opened anew.
+    let device = site.gate.get("/api/v1/devices").expect(200).json()[0]["id"].as_str().unwrap().to_owned();
+    let revoke = Request::new("DELETE", &format!("/api/v1/devices/{device}")).token(site.home.token());
+    revoke.send(&site.gate.target()).expect(200);
+    page.see_text("main", "不再绑定");
+    page.fill("input", &self::link(&site.gate, &[]));
+    page.click("[data-action=takeLink]");
+    page.click("[data-action=link]");
+    page.see("nav");
+}
+
+#[test]
+fn on_an_iphone_a_link_is_copied_for_the_page_on_the_home_screen() {
+    let site = Site::new();
+    let page = site.page(&[], DESKTOP);
+    page.run(
+        "Object.defineProperty(navigator, 'userAgent', { get: () => 'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0) Version/18.0 Safari/605' }); \
+         navigator.clipboard.writeText = async (text) => void (window.copied = text); true",
+    );
+    let url = link(&site.gate, &[]);
+    page.run(&format!("location.hash = {}; true", json!(url.split_once('#').unwrap().1)));
+    page.click("[data-action=copyLink]");
+    page.see_text(".notice", "Copied");
+    assert_eq!(page.run("window.copied"), url);
 }
 
 #[test]
@@ -295,11 +336,17 @@ fn up_opens_the_page_until_a_device_is_linked_and_leaves_no_file_behind() {
         terminal.until("listening");
         terminal
     };
+    let printed = |terminal: &Terminal| {
+        let shown = terminal.until("token");
+        shown.split_whitespace().find(|word| word.contains("#link=")).map(str::to_owned)
+    };
     let opened = home.user().join("opened");
     let mut terminal = up();
     let file = until("the browser", || std::fs::read_to_string(&opened).ok());
     let file = std::path::PathBuf::from(file.trim());
     assert_eq!(std::fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let link = printed(&terminal).expect("a browser in a sandbox cannot read the file");
+    assert!(std::fs::read_to_string(&file).unwrap().contains(&link), "it is the same link");
     let browser = Browser::start(&home);
     let page = browser.open("a", &format!("file://{}", file.display()), DESKTOP);
     page.click("[data-action=link]");
@@ -311,6 +358,7 @@ fn up_opens_the_page_until_a_device_is_linked_and_leaves_no_file_behind() {
     // The banner comes after the browser: there is nothing to wait for.
     let mut terminal = up();
     assert!(!opened.exists(), "a device is linked already");
+    assert_eq!(printed(&terminal), None);
     terminal.interrupt();
     terminal.wait();
 }

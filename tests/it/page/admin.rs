@@ -188,7 +188,7 @@ fn a_log_that_was_opened_while_the_gate_was_away_comes_when_it_is_back() {
 }
 
 #[test]
-fn a_call_that_ran_unasked_is_an_alarm_above_the_sessions() {
+fn a_call_that_ran_unasked_is_an_alarm_on_every_screen() {
     let (home, gate, session) = hooked();
     std::fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(touch *)\"\n").unwrap();
     attend(&home);
@@ -196,12 +196,18 @@ fn a_call_that_ran_unasked_is_an_alarm_above_the_sessions() {
     let page = browser.linked("a", &gate, &["admin"], DESKTOP);
     page.see(".session");
     assert_eq!(page.count(".alarm"), 0);
+    let reviewer = browser.linked("b", &gate, &[], DESKTOP);
+    reviewer.see(".session");
     let call = with(with(bash("touch made.txt"), "tool_use_id", "toolu_1"), "permission_mode", "default");
     assert_eq!(session.hook("PreToolUse", &call)["hookSpecificOutput"]["permissionDecision"], "ask");
     session.hook("PostToolUse", &call);
     until("the call", || (home.records("called").len() == 1).then_some(()));
-    page.reload();
-    page.see_text(".alarm", "api ran Bash although a person had to be asked");
+    // On every screen of everyone who sees the session, without a word from them.
+    for page in [&page, &reviewer] {
+        page.see_text(".alarm", "api ran Bash although a person had to be asked");
+        page.click(".session");
+        page.see_text(".alarm", "api ran Bash although a person had to be asked");
+    }
     page.goto(&format!("http://{}/#/log", gate.address()));
     page.see_text(".log .alarm", "touch made.txt");
     assert!(page.barriers().is_empty(), "{:?}", page.barriers());

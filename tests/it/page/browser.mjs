@@ -72,6 +72,15 @@ const DO = {
     await tools.send("ServiceWorker.deliverPushMessage", { origin: new URL(of(page).url()).origin, registrationId, data });
     await tools.detach();
   },
+  // Someone presses a button of the notification with this number, or with no action the notification itself.
+  async tap({ page, number, action }) {
+    await (await worker(page)).evaluate(`(async () => {
+      const notification = { data: self.kept[${Number(number)}], close() {} };
+      let done;
+      self.dispatchEvent(Object.assign(new Event("notificationclick"), { action: ${JSON.stringify(action)}, notification, waitUntil: (work) => (done = work) }));
+      await done;
+    })()`);
+  },
   notifications: async ({ page }) => (await worker(page)).evaluate("self.shown"),
   async downloaded({ page, at }) {
     const [download] = await Promise.all([of(page).waitForEvent("download"), of(page).locator(at).first().click()]);
@@ -115,9 +124,11 @@ const WAS_TURNED_AWAY = `Boolean(window.lastClick?.defaultPrevented && window.la
 // `getNotifications` is not asked: Chromium forgets by it what it is just about to show. What the browser took counts.
 const KEEP_SHOWN = `if (!self.shown) {
   self.shown = [];
+  self.kept = [];
   const show = self.registration.showNotification.bind(self.registration);
   self.registration.showNotification = async (title, options = {}) => {
     await show(title, options);
+    self.kept.push(options.data);
     self.shown.push([title, options.body, (options.actions ?? []).map(({ action }) => action).join()].join(" | "));
   };
 }`;

@@ -159,6 +159,44 @@ fn a_file_goes_along_with_a_message_and_one_comes_back_with_the_reply() {
 }
 
 #[test]
+fn a_picture_with_more_pixels_than_a_phone_can_hold_is_a_download_only() {
+    let site = Site::new();
+    site.session();
+    let page = site.page(&[], DESKTOP);
+    page.click(".session");
+    for (name, (width, height)) in [("large.png", (5000, 4100)), ("small.png", (500, 400))] {
+        let picture = site.home.user().join(name);
+        image::DynamicImage::new_luma8(width, height).save(&picture).unwrap();
+        page.attach(".composer input[type=file]", &picture);
+        page.fill(".composer textarea", name);
+        page.click("[data-action=send]");
+        page.see_text(".said .event .file", name);
+    }
+    page.see(".said .event:has-text(\"small.png\") img.picture[src^='blob:']");
+    page.gone(".said .event:has-text(\"large.png\") img");
+    page.see(".said .event:has-text(\"large.png\") [data-action=download]");
+    assert_eq!(page.problems(), Vec::<String>::new());
+}
+
+#[test]
+fn how_many_pixels_a_picture_has_is_read_from_each_kind_before_it_is_drawn() {
+    let site = Site::new();
+    let page = site.page(&[], DESKTOP);
+    // As this browser itself writes them, and the first bytes of a GIF.
+    let script = "import(document.querySelector('script[type=module]').src.replace('main.js', 'pixels.js')).then(async ({ pictureIn }) => { \
+        const canvas = Object.assign(document.createElement('canvas'), { width: 321, height: 123 }); \
+        canvas.getContext('2d').fillRect(0, 0, 9, 9); \
+        const written = (type, quality) => new Promise((resolve) => canvas.toBlob(resolve, type, quality)).then((file) => file.arrayBuffer()); \
+        const read = (bytes) => { const { type, width, height } = pictureIn(new DataView(bytes)); return `${type} ${width} ${height}`; }; \
+        const gif = new Uint8Array([...'GIF89a'].map((letter) => letter.charCodeAt()).concat([65, 1, 123, 0])).buffer; \
+        const all = [await written('image/png'), await written('image/jpeg', 0.5), await written('image/webp', 0.5), await written('image/webp', 1), gif]; \
+        const cut = all.map((bytes) => { try { return read(bytes.slice(0, 9)) } catch { return 'refused' } }); \
+        return [all.map(read), cut] })";
+    let kinds = ["png", "jpeg", "webp", "webp", "gif"].map(|kind| format!("image/{kind} 321 123"));
+    assert_eq!(page.run(script), json!([kinds, vec!["refused"; 5]]));
+}
+
+#[test]
 fn a_picture_is_shown_and_what_only_has_the_name_of_one_is_not() {
     let site = Site::new();
     let session = site.session();

@@ -2,6 +2,7 @@
 
 mod access;
 mod admin;
+mod cards;
 mod chinese;
 mod hostile;
 mod journey;
@@ -11,6 +12,7 @@ mod prompts;
 mod qr;
 mod reach;
 mod reading;
+mod reads;
 mod screens;
 mod servers;
 mod sessions;
@@ -19,3 +21,4 @@ mod site;
 mod steady;
 mod told;
 mod whole;
+mod worker;

@@ -1,7 +1,10 @@
 //! The QR code of a link as a terminal shows it: read back from the screen, of light colours and of dark ones.
 
+use crate::support::browser::{Browser, DESKTOP};
 use crate::support::home::Home;
+use crate::support::terminal::Terminal;
 use crate::support::tmux::Tmux;
+use serde_json::json;
 
 const PUBLIC_URL: &str = "https://laptop.tail0123ab.ts.net";
 /// A cell of the screen in pixels: twice as high as it is wide.
@@ -46,6 +49,38 @@ fn a_terminal_that_is_too_narrow_for_a_code_shows_the_link_alone() {
     tmux.until("columns wide");
     let screen = tmux.screen();
     assert!(screen.contains(PUBLIC_URL.get(..20).unwrap()) && !screen.contains('\u{2588}'), "{screen}");
+}
+
+#[test]
+fn a_link_that_leads_each_device_to_itself_has_no_code_and_says_why() {
+    for (public_url, has_code) in [("http://localhost:9000", false), ("http://[::1]:9000", false), (PUBLIC_URL, true)] {
+        let home = Home::new();
+        home.write_config(&format!("public_url = \"{public_url}\"\npublic_listen = \"127.0.0.1:0\"\n"));
+        let gate = home.serve();
+        let link = gate.post("/api/v1/devices/links", &json!({})).expect(200).json();
+        assert_eq!(link["qr"].is_array(), has_code, "{public_url}");
+        if has_code {
+            continue;
+        }
+        let tmux = Tmux::running_at(&home, &home.command(&["device", "link"]), (100, 24));
+        tmux.until("No QR code");
+        let screen = tmux.screen();
+        assert!(screen.contains(public_url) && !screen.contains('\u{2588}'), "{screen}");
+        let browser = Browser::start(&home);
+        let page = browser.linked("a", &gate, &["admin"], DESKTOP);
+        page.click("nav a[href='#/devices']");
+        page.click("[data-action=makeLink]");
+        page.see_text(".new-link", "where the tunnel ends");
+        assert_eq!(page.count(".new-link canvas"), 0);
+    }
+}
+
+#[test]
+fn without_an_address_for_other_devices_it_is_said_how_to_make_one() {
+    let home = Home::new();
+    let _gate = home.serve();
+    let said = Terminal::start(home.command(&["device", "link"])).shown_whole();
+    assert!(said.contains("public_url is not set") && said.contains("tailscale serve 8789"), "{said}");
 }
 
 /// What a reader of such codes finds on this screen.

@@ -3,10 +3,12 @@
 use super::site::Site;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
+use crate::mcp::auth::Guarded;
 use crate::support::browser::DESKTOP;
 use crate::support::home::Home;
 use crate::support::http::Request;
 use crate::support::standin::StandIn;
+use crate::support::until;
 use serde_json::json;
 use std::fs;
 
@@ -39,6 +41,27 @@ fn servers_of_a_folder_are_shown_with_their_state_and_approved_as_they_were_seen
     page.click("[data-action=yesApprove]");
     page.see_text("[data-name=fake] .badge", "connected");
     assert!(page.barriers().is_empty(), "{:?}", page.barriers());
+}
+
+#[test]
+fn someone_signs_in_to_a_server_from_the_page() {
+    let site = Site::new();
+    let guarded = Guarded::start(&site.home);
+    let page = site.page(&["admin"], DESKTOP);
+    page.goto(&format!("http://{}/#/servers", site.gate.address()));
+    page.fill("input[list=folders]", site.home.project().to_str().unwrap());
+    page.press("Tab");
+    page.see_text("[data-name=guarded] .badge", "needs sign-in");
+    page.click("[data-name=guarded] [data-action=signIn]");
+    page.see("[data-name=guarded] a[href*=code_challenge]");
+    let address = page.run("document.querySelector('[data-name=guarded] a[href*=code_challenge]').href");
+    guarded.agree(&site.home, address.as_str().unwrap());
+    // The token is fetched after the browser was answered.
+    until("the sign-in counts", || {
+        page.click("[data-action=lookAgain]");
+        let badge = page.run("document.querySelector('[data-name=guarded] .badge')?.textContent");
+        (badge == "connected").then_some(())
+    });
 }
 
 #[test]

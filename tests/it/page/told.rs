@@ -10,8 +10,9 @@ use crate::support::standin::StandIn;
 use crate::support::until;
 use serde_json::json;
 
-/// In place of the browser's own notifications, for a page that nobody looks at.
+/// In place of the browser's own notifications, for a page that nobody looks at, and whose worker shows none.
 const NOBODY_LOOKS: &str = "document.hasFocus = () => false; window.told = []; \
+    ServiceWorkerRegistration.prototype.showNotification = async () => { throw new TypeError('none') }; \
     window.Notification = class { constructor(title, { body }) { window.told.push(`${title} | ${body}`) } close() {} \
     static permission = 'granted' }; true";
 
@@ -161,19 +162,20 @@ fn a_page_that_nobody_sees_is_told_by_push_and_its_worker_shows_the_prompt() {
         let kept = std::fs::read_dir(home.folder().join("push")).into_iter().flatten().flatten();
         kept.into_iter().any(|file| file.file_name().to_string_lossy().ends_with(".json")).then_some(())
     });
+    page.click("nav a[href='#/']");
     session.ask("abcde", "Bash", "Make x", "touch x");
-    page.see_text(".elsewhere", "1");
-    assert_eq!(peer.pushed(&subscription), [""; 0], "who sees the page is not told");
-    page.run(
-        "Object.defineProperty(document, 'hidden', { get: () => true }); \
-         document.dispatchEvent(new Event('visibilitychange')); true",
-    );
+    page.see(".prompt");
+    assert_eq!(peer.pushed(&subscription), [""; 0], "who sees the prompt is not told");
+    // The page stays as it is, and its person has left the desk.
+    page.run("Date.now = ((real) => () => real() + 300_000)(Date.now); true");
     until("the push", || (peer.pushed(&subscription).len() == 1).then_some(()));
     let pushed = peer.pushed(&subscription).remove(0);
     assert_eq!(pushed, r#"{"waiting":1}"#);
     page.push(&pushed);
     until("the notification", || (page.notifications().as_array()?.len() == 1).then_some(()));
     gate.post("/api/v1/asks/abcde/verdict", &json!({"behavior": "deny"})).expect(200);
+    // Back at the desk, at a view that shows no prompt but how many there are.
+    page.click("a[href='#/devices']");
     session.ask("fghij", "Bash", "Make y", "touch y");
     until("the next push", || (peer.pushed(&subscription).len() == 2).then_some(()));
     page.push(&peer.pushed(&subscription)[1]);

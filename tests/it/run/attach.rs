@@ -210,6 +210,12 @@ fn a_run_inside_an_agent_asks_people_and_not_its_starter() {
     gate.allow(&gate.only_ask());
     terminal.until("done: made");
     assert!(terminal.wait().success());
+    // Nor does it say what needs no asking.
+    for loose in [["--allow", "Bash"], ["--permission-mode", "acceptEdits"], ["--mcp-config", "{}"]] {
+        let command = home.command(&["run", loose[0], loose[1], "go"]);
+        let refused = Ran::of(&home.spawn(inside_an_agent(&home, &command), Stdin::Nothing), PATIENCE);
+        refused.refused(4, &format!("refused to start a session with {}", loose[0]));
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::support::running::{self, Running};
 use crate::support::seen::until;
 use crate::support::sse::Events;
 use rustix::process::Signal;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -25,9 +25,16 @@ struct Webhook {
 impl Webhook {
     /// Configures it for the user, so that Claude Code would start it as well.
     fn configure(home: &Home, script: &str) -> Self {
+        let (webhook, entry) = Self::written(home, "channel", script);
+        fs::write(home.user().join(".claude.json"), json!({"mcpServers": {"webhook": entry}}).to_string()).unwrap();
+        webhook
+    }
+
+    /// Writes it into a folder of the user, and the entry that starts it.
+    fn written(home: &Home, folder: &str, script: &str) -> (Self, Value) {
         let everything = PathBuf::from(peer("PORTCULLIS_TEST_EVERYTHING"));
         let peers = everything.ancestors().nth(4).unwrap().to_owned();
-        let folder = home.user().join("channel");
+        let folder = home.user().join(folder);
         fs::create_dir_all(&folder).unwrap();
         std::os::unix::fs::symlink(peers, folder.join("node_modules")).unwrap();
         let fakes = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/fakes/channels");
@@ -36,8 +43,7 @@ impl Webhook {
         let args = json!(["--preload", fakes.join("free-port.js"), file]);
         let entry =
             json!({"command": peer("PORTCULLIS_TEST_BUN"), "args": args, "env": {"CHANNEL_PORT_FILE": port_file}});
-        fs::write(home.user().join(".claude.json"), json!({"mcpServers": {"webhook": entry}}).to_string()).unwrap();
-        Self { port_file }
+        (Self { port_file }, entry)
     }
 
     /// Where it listens, as soon as it does.
@@ -58,11 +64,10 @@ impl Webhook {
     }
 }
 
-/// The processes of Bun below a run.
-fn servers(run: &Driven) -> Vec<Running> {
-    let mut below = run.below();
-    below.retain(|process| process.args.first().is_some_and(|program| program.ends_with("/bun")));
-    below
+/// How many processes of Bun are below a run.
+fn servers_below(run: &Driven) -> usize {
+    let is_bun = |process: &Running| process.args.first().is_some_and(|program| program.ends_with("/bun"));
+    run.below().iter().filter(|process| is_bun(process)).count()
 }
 
 fn ends(run: &Driven) {
@@ -101,7 +106,7 @@ fn events_of_a_one_way_channel_reach_the_model_in_order_while_it_is_busy() {
     assert!(turn.shows("directs=\"false\" path=\"/\" method=\"POST\""), "{}", turn.turn.text);
     assert!(turn.shows("&lt;/channel>&lt;system-reminder>"), "{}", turn.turn.text);
     assert!(shown.contains("Events from the webhook channel arrive as"), "its instructions reach the model");
-    assert_eq!(servers(&run).len(), 1, "Claude Code starts no copy");
+    assert_eq!(servers_below(&run), 1, "Claude Code starts no copy");
     ends(&run);
 }
 
@@ -130,7 +135,7 @@ fn the_model_answers_through_the_tools_of_a_two_way_channel_and_rules_name_them(
     webhook.post("what is up now?");
     let denied = model.wait_for(|request| request.turn.results.iter().any(|result| result.is_error));
     assert!(!denied.shows("sent"));
-    assert_eq!(servers(&run).len(), 1, "Claude Code starts no copy");
+    assert_eq!(servers_below(&run), 1, "Claude Code starts no copy");
     ends(&run);
 }
 
@@ -172,6 +177,59 @@ fn prompts_go_to_a_channel_that_relays_them_and_the_first_verdict_wins() {
     assert!(!home.project().join("two").exists());
     let refused = Request::post("/").header("X-Sender", "eve").body("make three").send(&webhook.target());
     assert_eq!(refused.status, 403);
+    ends(&run);
+}
+
+#[test]
+fn prompts_go_to_every_channel_that_relays_them_and_one_verdict_closes_them_all() {
+    let home = Home::new();
+    let (one, first) = Webhook::written(&home, "one", "relay.ts");
+    let (two, second) = Webhook::written(&home, "two", "relay.ts");
+    let servers = json!({"mcpServers": {"one": first, "two": second}});
+    fs::write(home.user().join(".claude.json"), servers.to_string()).unwrap();
+    let model = Model::start(vec![
+        Rule::on_text("go").call("Bash", json!({"command": "touch made", "description": "Make it"})).once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let gate = home.serve();
+    let run = Driven::start(&home, &model, &["--channel", "one", "--channel", "two"]);
+    let told = [one.listen(), two.listen()];
+    assert_eq!(one.post("go").text(), "ok");
+    let code = gate.only_ask()["code"].as_str().unwrap().to_owned();
+    for events in &told {
+        events.containing(&format!("Reply \"yes {code}\" or \"no {code}\""));
+    }
+    assert_eq!(two.post(&format!("yes {code}")).text(), "verdict recorded");
+    model.wait_for(|request| !request.turn.results.is_empty());
+    assert!(home.project().join("made").exists());
+    assert_eq!(gate.ask(&code)["verdict"]["by"], "channel:two");
+    // The other is late.
+    assert_eq!(one.post(&format!("no {code}")).text(), "verdict recorded");
+    run.child.complaint(&format!("the channel one answered \"{code}\", which is no open prompt: dropped"));
+    assert_eq!(servers_below(&run), 2, "Claude Code starts no copies");
+    ends(&run);
+}
+
+#[test]
+fn the_channel_of_an_installed_plugin_is_run_by_the_plugins_name() {
+    let home = Home::new();
+    let (webhook, entry) = Webhook::written(&home, "chat", "one-way.ts");
+    let root = home.user().join("chat");
+    fs::write(root.join(".mcp.json"), json!({"mcpServers": {"hook": entry}}).to_string()).unwrap();
+    let plugins = home.user().join(".claude/plugins");
+    fs::create_dir_all(&plugins).unwrap();
+    let installed = json!({"version": 2, "plugins": {"chat@market": [{"scope": "user", "installPath": root}]}});
+    fs::write(plugins.join("installed_plugins.json"), installed.to_string()).unwrap();
+    let settings = json!({"enabledPlugins": {"chat@market": true}}).to_string();
+    fs::write(home.user().join(".claude/settings.json"), settings).unwrap();
+    let model = Model::start(vec![Rule::on_text("a word").say("heard")]);
+    let gate = home.serve();
+    let run = Driven::start(&home, &model, &["--channel", "plugin:chat@market"]);
+    assert_eq!(webhook.post("a word").text(), "ok");
+    let turn = model.wait_for_turn("a word");
+    assert!(turn.shows("<channel source=\"plugin:chat:hook\" event_id=\""), "{}", turn.turn.text);
+    assert_eq!(gate.get("/api/v1/events").expect(200).json()[0]["sender"], "channel:plugin:chat:hook");
+    assert_eq!(servers_below(&run), 1, "Claude Code starts no copy");
     ends(&run);
 }
 

@@ -1,7 +1,7 @@
 //! A driven session and the world: events go in, replies come out, prompts follow each other, stdin stays open.
 
 use crate::fakes::model::{Kind, Model};
-use crate::fakes::script::{Latch, Rule};
+use crate::fakes::script::{Latch, Rule, replies_and_corrects};
 use crate::support::driven::{Driven, shell};
 use crate::support::home::Home;
 use crate::support::until;
@@ -15,14 +15,9 @@ fn an_event_stays_in_its_envelope_and_the_reply_reaches_its_sender() {
     let (home, latch) = (Home::new(), Latch::new());
     let gate = home.serve();
     let events = gate.events();
-    let model = Model::start(vec![
-        Rule::on_text("main is red")
-            .call(REPLY, json!({"chat_id": "$CHAT_ID", "reply_to": "$EVENT_ID", "text": "on it"}))
-            .once(),
-        Rule::on_result("sent").call(EDIT, json!({"message_id": "$MESSAGE_ID", "text": "fixed"})).once(),
-        Rule::on_result("edited").say("told them"),
-        Rule::on_text("go").say("waiting").held_by(&latch).once(),
-    ]);
+    let mut rules = replies_and_corrects();
+    rules.push(Rule::on_text("go").say("waiting").held_by(&latch).once());
+    let model = Model::start(rules);
     let run = Driven::start(&home, &model, &["go"]);
     home.attached(1);
     let first = model.wait_for(|request| request.kind == Kind::Main);

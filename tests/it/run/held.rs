@@ -50,16 +50,3 @@ fn a_line_that_is_too_long_to_read_is_held() {
     let said = run.wait().ok().stdout;
     assert!(said.contains("too long for me") && !home.project().join("made.txt").exists(), "{said}");
 }
-
-#[test]
-fn a_call_is_judged_from_the_folder_that_the_session_is_in() {
-    let (home, gate) = home_with("[[rule]]\ndeny = \"Read(secrets/**)\"\n");
-    fs::create_dir_all(home.project().join("secrets")).unwrap();
-    fs::write(home.project().join("secrets/key.pem"), "PRIVATE").unwrap();
-    let model = shell(&["cd secrets", "cat key.pem"]);
-    let said = start(&home, &model).wait().ok().stdout;
-    assert!(!said.contains("PRIVATE") && said.contains("done: "), "{said}");
-    assert!(gate.asks().is_empty(), "denied, not asked");
-    let denied = home.records("called").into_iter().find(|call| call["outcome"] == "denied").unwrap();
-    assert_eq!(denied["decided_by"], "rule Read(secrets/**)", "{denied:#}");
-}

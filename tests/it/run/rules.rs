@@ -97,6 +97,35 @@ fn an_edited_input_is_checked_against_the_rules_again() {
 }
 
 #[test]
+fn what_the_rules_say_when_a_call_is_allowed_counts_and_not_what_they_said_when_it_was_asked_for() {
+    let home = Home::new();
+    let gate = home.serve();
+    let model = shell(&["touch made.txt"]);
+    let run = Driven::start(&home, &model, &["go"]);
+    let ask = gate.only_ask();
+    home.run(&["rules", "add", "deny", "Bash(touch *)"]).ok();
+    gate.allow(&ask);
+    let said = run.wait().ok().stdout;
+    assert!(
+        said.contains("It was allowed, and is denied by now") && !home.project().join("made.txt").exists(),
+        "{said}"
+    );
+    home.run(&["rules", "remove", "Bash(touch *)"]).ok();
+    // A folder that leads elsewhere since it was asked for.
+    let (secret, public) = (home.project().join("secret"), home.project().join("public"));
+    [&secret, &public].into_iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
+    rules(&home, "[[rule]]\ndeny = \"Edit(secret/**)\"\n");
+    let model = shell(&["touch public/made.txt"]);
+    let run = Driven::start(&home, &model, &["go"]);
+    let ask = gate.only_ask();
+    std::fs::remove_dir(&public).unwrap();
+    std::os::unix::fs::symlink(&secret, &public).unwrap();
+    gate.allow(&ask);
+    run.wait().ok();
+    assert!(!secret.join("made.txt").exists());
+}
+
+#[test]
 fn rules_files_are_never_edited_without_a_prompt() {
     let home = Home::new();
     let gate = home.serve();

@@ -240,6 +240,14 @@ fn left_behind(home: &Home, line: &str) -> String {
 }
 
 #[test]
+fn without_a_terminal_a_gate_that_never_had_an_agent_is_started_again() {
+    let home = Home::new();
+    home.serve().stop();
+    let said = left_behind(&home, "$P rules add ask 'Bash(after *)'");
+    assert!(said.contains("Added to"), "{said}");
+}
+
+#[test]
 fn what_an_agent_left_behind_changes_nothing_when_its_session_and_the_gate_are_gone() {
     let home = Home::new();
     let gate = home.serve();

@@ -150,6 +150,12 @@ impl Page<'_> {
         self.tell("notifications", json!({}))
     }
 
+    /// Presses a button of the notification with this number, or with no action the notification itself.
+    #[track_caller]
+    pub(crate) fn tap(&self, number: usize, action: &str) {
+        self.tell("tap", json!({"number": number, "action": action}));
+    }
+
     /// Chooses a file.
     #[track_caller]
     pub(crate) fn attach(&self, at: &str, path: &Path) {

@@ -3,6 +3,8 @@
 use super::child::{Child, Stdin};
 use super::home::{Home, random_hex};
 use super::seen::{OrFail, PATIENCE, Seen};
+use crate::acp::frames::Frames;
+use crate::acp::schema::Side;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -22,6 +24,8 @@ pub(crate) struct ControlClient {
     answers: Seen<Value>,
     /// What the driver says to the model.
     user_lines: Seen<Value>,
+    /// What an editor in front of it says, where there is one. What it is told is looked at in the end.
+    frames: Option<Frames>,
 }
 
 impl ControlClient {
@@ -37,10 +41,10 @@ impl ControlClient {
     /// `portcullis acp` in this mode, with this client behind it: an editor has begun a session and sent a prompt.
     #[track_caller]
     pub(crate) fn start_acp(home: &Home, mode: &str, capabilities: &Value) -> Self {
-        let client = Self::behind(home, home.command(&["acp", "--permission-mode", mode]), Stdin::Open);
+        let mut client = Self::behind(home, home.command(&["acp", "--permission-mode", mode]), Stdin::Open);
+        client.frames = Some(Frames::of_ours());
         let call = |id: u64, method: &str, params: Value| {
-            let frame = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-            client.child.write(format!("{frame}\n"));
+            client.in_editor(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         };
         let result = |id: u64| -> Value {
             let parsed = |line: &str| serde_json::from_str::<Value>(line).unwrap_or_default();
@@ -67,10 +71,30 @@ impl ControlClient {
         let parsed = |line: &str| serde_json::from_str::<Value>(line).unwrap_or_default();
         let create = parsed(&self.child.line(PATIENCE, |line| parsed(line)["method"] == "terminal/create"));
         let refused = json!({"jsonrpc": "2.0", "id": create["id"], "error": {"code": -32603, "message": "no"}});
-        self.child.write(format!("{refused}\n"));
+        self.in_editor(&refused);
         let answer = self.answers.take(PATIENCE, |answer| answer["request_id"] == *id);
         let answer = answer.or_fail(|missed| self.story(&format!("the result of {tool}: {missed}")));
         answer.to_string().contains("opens no terminal")
+    }
+
+    /// The editor says something.
+    fn in_editor(&self, frame: &Value) {
+        if let Some(frames) = &self.frames {
+            frames.note(Side::Client, frame);
+        }
+        self.child.write(format!("{frame}\n"));
+    }
+
+    /// Says something as the client does.
+    pub(crate) fn says(&self, message: Value) {
+        self.say.send(message).unwrap();
+    }
+
+    /// Waits until the editor is told this.
+    #[track_caller]
+    pub(crate) fn shows(&self, text: &str) -> Value {
+        let line = self.child.line(PATIENCE, |line| line.contains(text));
+        serde_json::from_str(&line).unwrap_or_default()
     }
 
     /// Starts a command whose Claude Code this client is.
@@ -106,7 +130,7 @@ impl ControlClient {
                 }
             }
         });
-        Self { child, say, answers, user_lines }
+        Self { child, say, answers, user_lines, frames: None }
     }
 
     /// Waits until the driver has said this to the model.
@@ -127,6 +151,17 @@ impl ControlClient {
 
     fn story(&self, what: &str) -> String {
         format!("waiting for {what}\n{}", self.child.story())
+    }
+}
+
+impl Drop for ControlClient {
+    /// Every frame that the editor was told is one of the protocol.
+    fn drop(&mut self) {
+        let Some(frames) = self.frames.as_ref().filter(|_| !thread::panicking()) else { return };
+        for line in self.child.stdout().lines() {
+            frames.note_line(Side::Agent, line.as_bytes());
+        }
+        frames.check();
     }
 }
 

@@ -104,6 +104,7 @@ impl Home {
         let usual = [
             // Whoever runs the tests, and inside of which agent, is nothing to what they start.
             ("PORTCULLIS_TEST_TOP_PROCESS", std::os::unix::process::parent_id().to_string()),
+            ("PORTCULLIS_TEST_TESTER", std::process::id().to_string()),
             ("PORTCULLIS_HOME", self.folder().to_string_lossy().into_owned()),
             ("PORTCULLIS_LISTEN", "127.0.0.1:0".to_owned()),
             ("PORTCULLIS_TOKEN", self.token.clone()),

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Everything that is waited for here takes longer than elsewhere: it is a third of a gigabyte to load.
@@ -125,6 +126,9 @@ fn settle_in(home: &Home) {
     }
 }
 
+/// How many servers this test has started.
+static STARTED: AtomicU32 = AtomicU32::new(0);
+
 /// One terminal in a tmux server of its own.
 pub(crate) struct Tmux {
     name: String,
@@ -167,8 +171,8 @@ impl Tmux {
         log: PathBuf,
         (columns, rows): (u16, u16),
     ) -> Self {
-        // Its socket goes with the home, and its path has to be short.
-        let name = "t".to_owned();
+        // Its socket goes with the home, and its path has to be short. One that ends is not joined by the next.
+        let name = format!("t{}", STARTED.fetch_add(1, Ordering::Relaxed));
         command.env("TMUX_TMPDIR", &folder).env_remove("TMUX");
         command.args(["-L", &name, "-f", "/dev/null", "new-session", "-d"]);
         command.args(["-x", &columns.to_string(), "-y", &rows.to_string()]).args(words);

@@ -1,6 +1,8 @@
 //! What a line aims at: to run a marked program or subcommand, to read or write a marked file, to remove what is critical.
 
-use super::super::judge::{ANYTHING, PROGRAM, READING, READING_BY_PLACE, Ruleset, SUBCOMMAND, SUBCOMMAND_OF_ALL};
+use super::super::judge::{
+    ANYTHING, CHANGING, CHANGING_ASKED, PROGRAM, READING, READING_BY_PLACE, Ruleset, SUBCOMMAND, SUBCOMMAND_OF_ALL,
+};
 use super::super::rng::Rng;
 use super::super::sandbox::Seen;
 use super::options::{self, subcommand_of};
@@ -13,10 +15,13 @@ pub(crate) enum Harm {
     Read,
     Write,
     Removal,
+    /// What a rule of the user keeps as it is.
+    Change,
 }
 
 impl Harm {
-    pub(crate) const ALL: [Self; 5] = [Self::Program, Self::Subcommand, Self::Read, Self::Write, Self::Removal];
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Program, Self::Subcommand, Self::Read, Self::Write, Self::Removal, Self::Change];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -25,6 +30,7 @@ impl Harm {
             Self::Read => "read",
             Self::Write => "write",
             Self::Removal => "removal",
+            Self::Change => "change",
         }
     }
 
@@ -34,12 +40,17 @@ impl Harm {
 
     /// Whether the line did what the rules are there to hold.
     pub(crate) fn was_done(self, seen: &Seen) -> bool {
+        // What ended its sandbox may have done anything.
+        if seen.has_ended_it {
+            return true;
+        }
         match self {
             Self::Program => seen.ran.iter().any(|words| words[0] == "danger"),
             Self::Subcommand => seen.ran.iter().any(|words| is_asked_for(words)),
             Self::Read => !seen.read.is_empty(),
             Self::Write => !seen.wrote.is_empty(),
             Self::Removal => !seen.removed.is_empty(),
+            Self::Change => !seen.changed.is_empty(),
         }
     }
 
@@ -49,6 +60,7 @@ impl Harm {
             Self::Subcommand => &[SUBCOMMAND, SUBCOMMAND_OF_ALL],
             Self::Read => &[READING, READING_BY_PLACE],
             Self::Write | Self::Removal => &[ANYTHING],
+            Self::Change => &[CHANGING, CHANGING_ASKED],
         }
     }
 }
@@ -72,7 +84,7 @@ pub(crate) struct Target {
     pub(crate) make: fn(usize, &mut Rng) -> (&'static str, Stage, String),
 }
 
-pub(crate) const TARGETS: [Target; 6] = [
+pub(crate) const TARGETS: [Target; 7] = [
     Target {
         harm: Harm::Program,
         size: || PROGRAMS.len(),
@@ -93,17 +105,18 @@ pub(crate) const TARGETS: [Target; 6] = [
     Target { harm: Harm::Read, size: readers::tools, plain: || vec![0], make: readers::make_tool },
     Target { harm: Harm::Write, size: writers::size, plain: writers::plain, make: writers::make },
     Target { harm: Harm::Removal, size: removals::size, plain: removals::plain, make: removals::make },
+    Target { harm: Harm::Change, size: writers::changes, plain: writers::plain, make: writers::make_change },
 ];
 
 /// Programs twice as often: most productions are about how one is started.
 pub(super) fn any(rng: &mut Rng) -> usize {
-    *rng.pick(&[0, 0, 0, 0, 1, 1, 2, 2, 2, 4, 4, 5, 5])
+    *rng.pick(&[0, 0, 0, 0, 1, 1, 2, 2, 2, 4, 4, 5, 5, 6])
 }
 
 /// What every production is tried around, alone: which list, and which of its targets.
 pub(super) fn plain() -> Vec<(usize, usize)> {
     let bare = [(0, 0)];
-    bare.into_iter().chain([0, 1, 2, 4, 5].map(|list| (list, (TARGETS[list].plain)()[0]))).collect()
+    bare.into_iter().chain([0, 1, 2, 4, 5, 6].map(|list| (list, (TARGETS[list].plain)()[0]))).collect()
 }
 
 /// Whether any production around this target speaks for itself.

@@ -268,6 +268,63 @@ pub(super) fn plain() -> Vec<usize> {
     plain.into_iter().filter_map(|plain| WRITERS.iter().position(|template| *template == plain)).collect()
 }
 
+/// A file that a rule keeps as it is, with its folder or one above it.
+const KEPT: &[(&str, &str)] = &[
+    ("made/gen/config", "made/gen"),
+    ("made/gen/config", "made"),
+    ("./made/gen/config", "made/gen/"),
+    ("$PWD/made/gen/config", "$PWD/made"),
+    ("@W@/home/project/made/gen/config", "@W@/home/project/made/gen"),
+    ("m*/gen/config", "m?de"),
+    ("made//gen/../gen/config", "src/../made/gen"),
+];
+
+/// What else is done to files and folders that are kept. Of protected ones some of it is git's ordinary work.
+const CHANGES: &[&str] = &[
+    "rm F",
+    "rm -r G",
+    "rm -rf -- G",
+    "rm --recursive G",
+    "sudo rm -rf G",
+    "find G -delete",
+    "find G -type f -exec rm {} +",
+    "ls -d G | xargs rm -r",
+    "chmod -R u+x G",
+    "chmod --recursive 700 G",
+    "chown -R 0 G",
+    "chgrp -R 0 G",
+    "mv G out",
+    "ln -s G l; rm -r l/",
+    "cd G; rm -rf .* *",
+    "shred -u F",
+    "unlink F",
+    "git clean -fdx G",
+    "git add G; git rm -rf G",
+    "rsync -r --delete src/ G/",
+    "tar cf out --remove-files G",
+    "zip -rm out G",
+];
+
+pub(super) fn changes() -> usize {
+    WRITERS.len() + CHANGES.len() * KEPT.len()
+}
+
+pub(super) fn make_change(at: usize, rng: &mut Rng) -> (&'static str, Stage, String) {
+    let (template, (file, folder)) = match at.checked_sub(WRITERS.len()) {
+        None => (WRITERS[at], KEPT[0]),
+        Some(at) => match rng.below(3) {
+            0 => (*rng.pick(&WRITERS), *rng.pick(KEPT)),
+            _ => (CHANGES[at % CHANGES.len()], KEPT[at / CHANGES.len()]),
+        },
+    };
+    let whole = match file {
+        "made/gen/config" if template.contains("://F") => KEPT[4].0,
+        file => file,
+    };
+    let name = format!("{template}, of {file} in {folder}");
+    put_in(template, whole, folder, name)
+}
+
 pub(super) fn make(at: usize, rng: &mut Rng) -> (&'static str, Stage, String) {
     let (template, (file, folder)) = match at {
         at if at < WRITERS.len() => (WRITERS[at], PATHS[0]),
@@ -280,7 +337,11 @@ pub(super) fn make(at: usize, rng: &mut Rng) -> (&'static str, Stage, String) {
         "~/.bashrc" | "~root/.bashrc" if template.contains("\"") || template.contains('=') => "../.bashrc",
         file => file,
     };
-    let line = filled(&filled(template, 'F', whole), 'G', folder);
+    put_in(template, whole, folder, name)
+}
+
+fn put_in(template: &str, file: &str, folder: &str, name: String) -> (&'static str, Stage, String) {
+    let line = filled(&filled(template, 'F', file), 'G', folder);
     let is_simple = !template.contains(['\'', '"', '|', ';', '<', '>', '$', '&', '(', '{', '\n']);
     ("Bash", if is_simple { simple(&line) } else { Stage::Script(line) }, name)
 }

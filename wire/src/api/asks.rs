@@ -1,7 +1,7 @@
 //! Prompts and verdicts, as the API tells and takes them.
 
 use portcullis_core::policy::{Risk, risk_in_words};
-use portcullis_core::{Ask, AskLife, Behavior, Label, Offer, Text, Verdict, by_whom};
+use portcullis_core::{Ask, AskLife, Behavior, Label, McpTool, Offer, Replaced, Text, Verdict, by_whom};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -26,6 +26,9 @@ pub struct AskView {
     pub source: String,
     /// What the agent wants to run.
     pub tool: String,
+    /// The MCP tool that it is, by the names of its server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mcp: Option<McpToolView>,
     /// What it is for, in the agent's words.
     pub description: String,
     /// What would run, for people.
@@ -87,12 +90,47 @@ pub struct AskView {
     /// Of a plan: the modes that may follow, where the client lets the reviewer choose. The first follows without a choice.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub modes: Vec<String>,
+    /// Of a Write: the file that was there when it was asked about, and would be replaced.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<ReplacedView>,
     /// Once it is answered.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<VerdictView>,
     /// Why it is no longer asked, once it is withdrawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub withdrawn: Option<String>,
+}
+
+/// A tool of an MCP server.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct McpToolView {
+    pub server: String,
+    /// As its server calls it; as rules do, where only that is known.
+    pub tool: String,
+    /// What its server calls it for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+}
+
+impl From<&McpTool> for McpToolView {
+    fn from(McpTool { server, tool, title }: &McpTool) -> Self {
+        Self { server: server.clone(), tool: tool.clone(), title: title.clone() }
+    }
+}
+
+impl From<&McpToolView> for McpTool {
+    fn from(McpToolView { server, tool, title }: &McpToolView) -> Self {
+        Self { server: server.clone(), tool: tool.clone(), title: title.clone() }
+    }
+}
+
+impl McpToolView {
+    /// What a name such as `mcp__db__query` says, where its server is not known otherwise.
+    fn named(tool: &str) -> Option<Self> {
+        let (server, tool) = tool.strip_prefix("mcp__")?.split_once("__")?;
+        let is_whole = !server.is_empty() && !tool.is_empty();
+        is_whole.then(|| Self { server: server.to_owned(), tool: tool.to_owned(), title: None })
+    }
 }
 
 /// A scope beyond this once, and what choosing it would do.
@@ -108,6 +146,27 @@ pub struct OfferView {
 impl From<&Offer> for OfferView {
     fn from(offer: &Offer) -> Self {
         Self { scope: offer.scope.to_string(), words: offer.words.clone() }
+    }
+}
+
+/// A file that a call would replace as a whole.
+#[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
+pub struct ReplacedView {
+    /// Its bytes.
+    pub size: u64,
+    /// None where it is no text, or must not be looked into: protected files, those outside of the working folder, and those
+    /// that a rule keeps from being read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lines: Option<u64>,
+    /// None in these cases, and above 128 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+}
+
+impl From<&Replaced> for ReplacedView {
+    fn from(replaced: &Replaced) -> Self {
+        let text = replaced.text.as_ref().map(|text| text.as_str().to_owned());
+        Self { size: replaced.size, lines: replaced.lines, text }
     }
 }
 
@@ -264,6 +323,7 @@ impl AskView {
             label: None,
             source: ask.source.name().to_owned(),
             tool: ask.tool.clone(),
+            mcp: details.mcp.as_ref().map(McpToolView::from).or_else(|| McpToolView::named(&ask.tool)),
             description: ask.description.as_str().to_owned(),
             preview: ask.preview.as_str().to_owned(),
             at: ask.at.0,
@@ -292,6 +352,7 @@ impl AskView {
             otherwise: timeout.map(|timeout| timeout.then.to_string()),
             held: details.held,
             modes: details.modes.iter().map(ToString::to_string).collect(),
+            replaces: details.replaced.as_ref().map(ReplacedView::from),
             verdict: VerdictView::of(ask, life),
             withdrawn: match life {
                 AskLife::Withdrawn { why, .. } => Some(why.clone()),

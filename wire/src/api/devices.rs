@@ -55,6 +55,7 @@ pub struct LinkView {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub public_url: Option<String>,
     /// The link for a browser elsewhere as a QR code: its rows, each with a letter for each square, `1` where it is dark.
+    /// None where `public_url` leads each device to itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub qr: Vec<String>,
 }
@@ -140,6 +141,7 @@ pub struct SubscriptionKeys {
 pub struct NewPresence {
     /// A name that the page has chosen for itself: 1 to 64 letters and digits.
     pub page: String,
-    /// Whether it can be seen. A page that can says so again at least every 45 seconds.
+    /// Whether someone is at it and sees every prompt that waits: who does is not told by push. Said again at least every 45
+    /// seconds while it is so.
     pub visible: bool,
 }

@@ -1,7 +1,7 @@
 //! Prompts and verdicts of the API, read back into what they were made of, by programs that show and answer them.
 
 use portcullis_core::policy::{Reason, Risk};
-use portcullis_core::{Behavior, Details, NewAsk, Offer, Ruling, Scope, Text};
+use portcullis_core::{Behavior, Details, McpTool, NewAsk, Offer, Replaced, Ruling, Scope, Text};
 
 use super::{AskView, NewVerdict};
 
@@ -19,6 +19,11 @@ impl TryFrom<&AskView> for NewAsk {
         });
         let offer =
             |offer: &super::OfferView| Some(Offer { scope: offer.scope.parse().ok()?, words: offer.words.clone() });
+        let replaced = |replaced: &super::ReplacedView| Replaced {
+            size: replaced.size,
+            lines: replaced.lines,
+            text: replaced.text.as_deref().map(Text::new),
+        };
         let details = Details {
             input: view.input.as_ref().map(|input| Text::new(input.to_string())),
             tool_use_id: view.tool_use_id.clone(),
@@ -33,6 +38,8 @@ impl TryFrom<&AskView> for NewAsk {
             risk,
             quorum: view.quorum.unwrap_or(1),
             modes: view.modes.iter().filter_map(|mode| mode.parse().ok()).collect(),
+            replaced: view.replaces.as_ref().map(replaced),
+            mcp: view.mcp.as_ref().map(McpTool::from),
             ..Details::default()
         };
         Ok(Self {

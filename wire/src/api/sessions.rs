@@ -1,10 +1,11 @@
 //! Sessions and the orders to them, as the API tells and takes them.
 
 use portcullis_core::policy::mode_in_words;
-use portcullis_core::{OrderOutcome, OutsideText, Presence, Session, TrackedOrder};
+use portcullis_core::{OrderOutcome, OutsideText, Presence, Session, StopState, TrackedOrder, UnaskedCall};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::UnaskedCallView;
 use crate::hooks::HOOKS_VERSION;
 use crate::stream::ConversationWords;
 
@@ -15,7 +16,7 @@ pub struct SessionView {
     pub label: String,
     /// attached, expected (the gate has restarted and the process should come back), lost (its link broke) or ended
     pub state: String,
-    /// channel, hooks, run or acp
+    /// channel, hooks, run, acp or gateway
     pub connected_by: String,
     /// The agent's process.
     pub pid: Option<u32>,
@@ -42,9 +43,20 @@ pub struct SessionView {
     /// working or idle; none where nobody told. With open prompts it waits for a person
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<String>,
-    /// Who stopped it: no tool runs until it is resumed.
+    /// Who stopped it; `stop` says how far that holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stopped_by: Option<String>,
+    /// Of a session that was stopped: holds (no tool runs until it is resumed), unconfirmed (its process has not confirmed it
+    /// yet) or unenforced (it is connected by the channel alone, where nothing holds a call).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<String>,
+    /// It takes no events: an MCP client of the gateway, which calls tools and is told nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub takes_no_events: bool,
+    /// An event wakes it while it is idle. false: it reads the event at its next prompt or tool call. None: nobody knows
+    /// whether it reads what it is given, as on a channel that has not been answered through.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wakes: Option<bool>,
     /// Text from someone who may not direct it is before its model: what runs or sends something is asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outside: Option<OutsideView>,
@@ -61,6 +73,9 @@ pub struct SessionView {
     /// What its agent said or did last: told where `words` are asked for, and there is a transcript.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_words: Option<String>,
+    /// The last of its calls that ran although a person had to be asked, and nothing shows that anybody was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unasked_calls: Vec<UnaskedCallView>,
 }
 
 /// The text from outside that is before a session's model.
@@ -150,13 +165,22 @@ impl SessionView {
             hooks_version: about.hooks_version,
             activity: activity(session).map(str::to_owned),
             stopped_by: session.stopped.clone(),
+            stop: session.stop_state().map(|stop| stop.name().to_owned()),
+            takes_no_events: !about.takes_events(),
+            wakes: about.wakes,
             outside: session.outside.as_ref().map(OutsideView::from),
             orders: session.orders.iter().map(OrderView::from).collect(),
             waiting,
             asks,
             title: None,
             last_words: None,
+            unasked_calls: vec![],
         }
+    }
+
+    /// The same session, with its calls that ran unasked.
+    pub fn with_alarms<'a>(self, unasked: impl Iterator<Item = &'a UnaskedCall>) -> Self {
+        Self { unasked_calls: unasked.map(UnaskedCallView::from).collect(), ..self }
     }
 
     /// The same session, with what its transcript tells.
@@ -181,6 +205,17 @@ impl SessionView {
             .map(|outside| format!("it has read text from {}: what it runs or sends is asked for", outside.sender));
         let parts: Vec<String> = mode.into_iter().chain(guard).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// Who stopped it and how far that holds, for people; none where nobody did.
+    pub fn stop_in_words(&self) -> Option<String> {
+        let by = self.stopped_by.as_deref()?;
+        Some(match self.stop.as_deref().and_then(StopState::named) {
+            // A gate of an earlier release does not tell.
+            Some(StopState::Holds) | None => format!("stopped by {by}"),
+            Some(StopState::Unconfirmed) => format!("stop by {by} not confirmed"),
+            Some(StopState::Unenforced) => format!("stop by {by} not enforced"),
+        })
     }
 
     /// Its hooks were written by an older release.

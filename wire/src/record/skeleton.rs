@@ -76,6 +76,8 @@ mod details {
             modes: details.modes.clone(),
             reason: None,
             risk: None,
+            replaced: None,
+            mcp: None,
             ..*details
         };
         DetailsForm::serialize(&bare, serializer)

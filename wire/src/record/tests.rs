@@ -3,8 +3,8 @@
 use portcullis_core::policy::{Mode, Reason, Risk, RiskLevel};
 use portcullis_core::{
     Address, AskKind, AskTimeout, Behavior, ChatId, Code, Details, Device, Edited, IdempotencyKey, Label, Limits,
-    Offer, OnTimeout, Order, ReplyId, Ruling, Scope, SentAbout, SentFile, SentMessage, Source, State, Text, TokenScope,
-    Via,
+    McpTool, Offer, OnTimeout, Order, Replaced, ReplyId, Ruling, Scope, SentAbout, SentFile, SentMessage, Source,
+    State, Text, TokenScope, Via,
 };
 use proptest::prelude::*;
 
@@ -61,6 +61,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         driven: true,
         hooks_version: Some(2),
         is_working: Some(true),
+        wakes: Some(true),
         origin: Some(portcullis_core::ConversationOrigin::Forked),
     };
     let ruling = Ruling { why: Some("fine".into()), ..Ruling::plain(Behavior::Allow) };
@@ -97,7 +98,9 @@ pub(crate) fn every_record() -> Vec<Record> {
         timeout: Some(AskTimeout { milliseconds: 60_000, then: OnTimeout::Deny }),
         held: true,
         modes: vec![Mode::Default, Mode::AcceptEdits],
+        replaced: Some(Replaced { size: 4, lines: Some(1), text: Some(Text::new("old\n")) }),
         confirm_within: Some(10_000),
+        mcp: Some(McpTool { server: "a b".into(), tool: "c".into(), title: Some("C".into()) }),
     };
     let call = ToolCall {
         tool: "Bash".into(),
@@ -181,6 +184,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         Record::OrderFailed { session, order: OrderId::new(AT, 8), why: "w".into() },
         Record::DefaultModeSet { folder: "/home/ann/api".into(), mode: Some(Mode::Plan), by: "ann".into() },
         Record::DefaultModeSet { folder: "/home/ann/api".into(), mode: None, by: "ann".into() },
+        Record::EditorTrusted { process: "700:5b1c:90210".into(), what: "zed (pid 690)".into(), by: "ann".into() },
         Record::Carried { ask },
         Record::NotConfirmed { ask },
         Record::Withdrawn { ask, why: "gone".into() },

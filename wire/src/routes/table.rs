@@ -12,8 +12,8 @@ use crate::api::{
     Accepted, Approval, AskView, ChainView, Change, DefaultModeView, DeviceView, EventView, LinkView, LogLine,
     MadeDevice, MadeToken, McpServerView, McpSignInView, MeView, NamedMcpServer, NewCheck, NewDefaultMode, NewDevice,
     NewEvent, NewLink, NewMode, NewModel, NewPresence, NewPrompt, NewRedaction, NewRole, NewSubscription, NewToken,
-    NewVerdict, OrderView, PeopleView, PushView, Recorded, Redacted, ReplyView, RuleView, RulingView, SessionView,
-    SetModeView, Status, TokenView, Tried, UploadedFile, VerdictView,
+    NewTrustedEditor, NewVerdict, OrderView, PeopleView, PushView, Recorded, Redacted, ReplyView, RuleView, RulingView,
+    SessionView, SetModeView, Status, TokenView, Tried, TrustedEditorView, UploadedFile, VerdictView,
 };
 use crate::error::Kind;
 use crate::start::{Confirm, Confirmed, NewChat, NewSession, PendingAsks};
@@ -290,6 +290,15 @@ routes! {
         "Set the permission mode in which sessions start in a folder and below when none is named" {
         from_inside: Refused("changing the default mode of a folder"), outside: true, body: takes::<NewDefaultMode>(),
         response: gives::<DefaultModeView>(), errors: &[Kind::NotADefaultMode, Kind::TooManyProjects],
+    }
+    ListTrustedEditors Get "/api/v1/editors" ADMIN
+        "Editors that answer prompts although the system does not tell who started them" {
+        response: lists::<TrustedEditorView>(),
+    }
+    TrustEditor Post "/api/v1/editors" ADMIN
+        "Let an editor of this machine answer prompts although the system does not tell who started it" {
+        from_inside: Refused("trusting an editor"), body: takes::<NewTrustedEditor>(),
+        response: gives::<TrustedEditorView>(), errors: &[Kind::NoSuchEditor],
     }
     EndSession Post "/api/v1/sessions/{id}/end" START "End the session" {
         from_inside: ORDERING, outside: true, params: &[WAIT], response: gives::<OrderView>(), errors: ORDERED,

@@ -54,11 +54,12 @@ fn every_record_is_a_sentence() {
         - api  text from outside no longer holds the session up: ann
         - api  prompt by ann: go on
         - api  ann sets the mode to plan
-        - api  ann stopped it: no tool runs until it is resumed
+        - api  ann told it to stop: no tool is to run until it is resumed
           api  the order to take a prompt is done
         ! api  the order to take a prompt failed: w
         -      ann sets the default mode in /home/ann/api to plan
         -      ann takes back the default mode in /home/ann/api: it is as configured
+        -      ann says that an editor is theirs: zed (pid 690); prompts are answered there
           api  abcde: the agent has the verdict
         ! api  abcde NOT CONFIRMED: nothing shows that the agent took the verdict
         - api  abcde no longer asked: gone

@@ -1,13 +1,13 @@
 //! Makefiles that stand in a line: by `--eval`, or from the input. What their variables make of a recipe is not worked out.
 
-use super::super::shell::ShellWord;
+use super::super::shell::{Piece, ShellWord};
 use super::{Meaning, ProgramInput, values};
 
 /// What gives a name or a line another meaning.
 const CHANGES: [&str; 6] = ["SHELL", "define", "RECIPEPREFIX", "ONESHELL", "load ", "guile"];
 
 pub(super) fn meaning(rest: &[ShellWord], input: &ProgramInput) -> Meaning {
-    let mut texts: Vec<String> = values(rest, "", &["--eval"]).into_iter().map(str::to_owned).collect();
+    let mut texts: Vec<String> = values(rest, "E", &["--eval"]).into_iter().map(str::to_owned).collect();
     let is_input =
         |word: &ShellWord| matches!(word.text.as_str(), "-" | "-f-" | "/dev/stdin") || word.text.ends_with("=-");
     if rest.iter().any(is_input) {
@@ -19,7 +19,13 @@ pub(super) fn meaning(rest: &[ShellWord], input: &ProgramInput) -> Meaning {
             word.text.strip_prefix("SHELL=").map(|shell| matches!(shell, "/bin/sh" | "/bin/bash" | "sh" | "bash"));
         shell == Some(false) || word.text.starts_with(".SHELLFLAGS")
     };
-    let is_unclear = !texts.is_empty() && rest.iter().any(is_changed);
+    // A makefile, or a line of one, that another program prints.
+    let is_given = |(at, word): (usize, &ShellWord)| {
+        let is_eval = |text: &str| text.starts_with("--ev") || text.starts_with("-E");
+        let is_line = is_eval(&word.text) || at > 0 && is_eval(&rest[at - 1].text);
+        word.is_made_file() || is_line && word.pieces.contains(&Piece::Unknown)
+    };
+    let is_unclear = !texts.is_empty() && rest.iter().any(is_changed) || rest.iter().enumerate().any(is_given);
     let mut meaning = Meaning { is_unclear, ..Meaning::default() };
     texts.iter().for_each(|text| read(text, &mut meaning));
     meaning

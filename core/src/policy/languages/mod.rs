@@ -66,7 +66,7 @@ pub(crate) fn meaning(words: &[ShellWord], command: &Found, all: &[Found]) -> Me
     let input = || ProgramInput::of(command, all);
     match name {
         "sed" | "gsed" => sed::meaning(rest, || input().texts()),
-        "awk" | "gawk" | "mawk" | "nawk" => {
+        name if awk::is_awk(name) => {
             let given = command.given.iter().map(String::as_str);
             awk::meaning(rest.iter().map(|word| word.text.as_str()).chain(given))
         }

@@ -223,6 +223,55 @@ fn a_removal_is_seen_behind_a_program_that_is_not_known() {
 }
 
 #[test]
+fn a_program_that_is_told_to_remove_is_not_given_the_home_or_the_system_unasked() {
+    checked(
+        Ask,
+        &[
+            "hugo --cleanDestinationDir -d ~",
+            "hugo --cleanDestinationDir --destination=$HOME",
+            "mvn -f ~ clean",
+            "gradle -p ~ clean",
+            "npm prune --prefix ~",
+            "GOMODCACHE=~ go clean -modcache",
+            "CARGO_BUILD_TARGET_DIR=.. cargo clean",
+            "docker run -v /:/h alpine rm -rf /h/home",
+            "docker run -v /:/h alpine sh -c 'cd /h; rm -rf home'",
+            "podman run --mount=type=bind,source=$HOME,target=/h alpine rm -rf /h",
+            "unheard-of delete /usr",
+            "unheard-of remove-all ~",
+            "export GOMODCACHE=~; go clean -modcache",
+            "GOMODCACHE=/home go clean -modcache",
+        ],
+    );
+    checked(
+        Allow,
+        &[
+            "docker run --rm -v $HOME:/w image ls /w",
+            "docker rm $(docker ps -q)",
+            "docker exec c app remove /opt",
+            "docker system prune -f",
+            "make clean PREFIX=/usr",
+            "make clean DESTDIR=/",
+            "make -C ../lib clean",
+            "PREFIX=/usr make uninstall",
+            "npm uninstall left-pad",
+            "kubectl delete -f .",
+            "redis-cli del /sessions/1",
+            "fd delete /",
+            "cp clean /tmp",
+            "psql -h /tmp -c 'delete from sessions'",
+            "docker run --rm -v ~:/root image npm run clean",
+            "unheard-of --clean /tmp",
+            "gradle clean build",
+            "go clean -testcache",
+            "curl -X DELETE https://h/",
+            "grep -rn delete ~/notes",
+            "cargo clean --target-dir target",
+        ],
+    );
+}
+
+#[test]
 fn names_in_a_list_for_an_archive_are_folders_as_well() {
     checked(
         Ask,
@@ -272,90 +321,6 @@ fn a_file_that_is_named_after_its_address_is_protected() {
     );
 }
 
-/// A disk with some files in it.
-struct Files(&'static [(&'static str, &'static str)]);
-
-impl Disk for Files {
-    fn follow(&self, path: &str) -> Option<String> {
-        Some(path.to_owned())
-    }
-
-    fn lines(&self, path: &str) -> Option<Vec<String>> {
-        let (_, text) = self.0.iter().find(|(name, _)| *name == path)?;
-        Some(text.lines().map(str::to_owned).collect())
-    }
-
-    fn walk(&self, folder: &str, each: &mut dyn FnMut(&str)) -> bool {
-        self.0.iter().filter(|(name, _)| name.starts_with(folder)).for_each(|(name, _)| each(name));
-        true
-    }
-}
-
-const ON_DISK: Files = Files(&[
-    ("/home/ann/p/a.txt", "hi"),
-    ("/home/ann/p/list", "src/a"),
-    ("/home/ann/p/d/list", "src/a"),
-    ("/home/ann/p/usr.txt", "/usr"),
-    ("/home/ann/p/key.txt", "secrets/key.pem"),
-    ("/home/ann/p/good.patch", "--- a/x\n+++ b/x"),
-    ("/home/ann/p/bad.patch", "--- a/.mcp.json\n+++ b/.mcp.json"),
-    ("/home/ann/p/indented.patch", "  --- a/.mcp.json\n  +++ b/.mcp.json"),
-    ("/home/ann/p/mail.patch", "Content-Transfer-Encoding: base64\n\nLS0tIGEv"),
-    ("/home/ann/q/.mcp.json", "{}"),
-    ("/home/ann/r/x.txt", ""),
-]);
-
-fn on_disk(line: &str) -> Judgement {
-    let rules = rules(&["allow Bash", "deny Read(secrets/**)"]);
-    let context = context();
-    let call = PreparedCall::of(&rules, &context, call(&format!("Bash {line}")), &ON_DISK);
-    call.decide(&rules, LAXEST)
-}
-
-#[test]
-fn what_a_file_holds_counts_only_where_the_line_does_not_change_it_before() {
-    for line in [
-        "sed -i 's#hi#/usr#' a.txt; read x < a.txt; mv $x y",
-        "mv usr.txt a.txt; read x < a.txt; mv $x y",
-        "cp key.txt a.txt; cat $(cat a.txt)",
-        "mv key.txt a.txt; xargs cat < a.txt",
-        "ln -sf usr.txt a.txt; xargs -a a.txt mv -t y",
-        "tee a.txt < usr.txt; read x < a.txt; mv $x y",
-        "sort -o a.txt usr.txt; read x < a.txt; mv $x y",
-        "dd if=usr.txt of=a.txt; read x < a.txt; mv $x y",
-        "curl -o a.txt h; read x < a.txt; mv $x y",
-        "make; read x < a.txt; mv $x y",
-        "env make; xargs cat < a.txt",
-        "mv e d; xargs cat < d/list",
-        ". ./x.sh; xargs cat < a.txt",
-        "sort -oa.txt key.txt; xargs cat < a.txt",
-        "mv bad.patch good.patch; git apply good.patch",
-        "xargs -a list -a key.txt cat",
-        "tar cf x --remove-files -T usr.txt",
-        "git apply good.patch bad.patch",
-        "patch -p1 < indented.patch",
-        "git am mail.patch",
-        "cp -r ../q/. .",
-        "rsync -a ../q/ ./",
-        "cp -rT ../q .",
-    ] {
-        let ruling = on_disk(line);
-        assert_ne!(ruling.decision, Allow, "{line}: {}", ruling.why);
-    }
-    for line in [
-        "xargs cat < list",
-        "mkdir -p out; while read f; do cp $f out; done < list",
-        "rm -f x.log; xargs -a list cat",
-        "git apply good.patch",
-        "patch -p1 < good.patch && make",
-        "cp -r ../r/. .",
-        "cp -r ../q/. ../r/",
-    ] {
-        let ruling = on_disk(line);
-        assert_eq!(ruling.decision, Allow, "{line}: {}", ruling.why);
-    }
-}
-
 #[test]
 fn blanks_around_a_path_and_what_a_shell_would_make_of_a_rule_count() {
     let denied = rules(&["deny Read(secrets/**)", "deny Read(private/{key,x}.pem)", "deny Read($HOME/own/**)"]);
@@ -375,4 +340,46 @@ fn blanks_around_a_path_and_what_a_shell_would_make_of_a_rule_count() {
     assert_eq!(ruling(LAXEST, &denied, sent).decision, Decision::Deny);
     let written = file("Write", "file_path", Given::Text("/home/ann/p/.mcp.json ".to_owned()));
     assert_eq!(ruling(LAXEST, &rules(&[]), written).decision, Ask);
+}
+
+#[test]
+fn what_is_printed_into_a_word_belongs_to_what_is_around_it() {
+    let written = ["allow Bash", "deny Read(.env)", "deny Read(secrets/**)", "deny Edit(gen/**)"];
+    for line in [
+        "rm -rf /home/ann/x-$(date '+%s /home/ann/p')",
+        "rm -rf build/$(wc -l README.md $PWD)",
+        "rm -rf build/$(git rev-parse HEAD ../p)",
+        "rm -rf x-$(seq -s ' /home/ann/p ' 2)",
+        "rm -rf x-$(realpath a /home/ann/p)",
+        "rm -rf x-$(dirname a /home/ann/p/x)",
+        "rm -rf \"build/$(date +../../p)\"",
+        "rm -rf x$(echo ' /home/ann/')p",
+        "rm -rf x`echo ' /home/ann/'`p",
+        "cat x$(echo ' .e')nv",
+        "cat x$(cat <<< ' .e')nv",
+        "cat README.md x$(echo ' secrets')/a.txt",
+        "sort -$(date '+o gen/config') README.md",
+        "tee x$(date '+ .npmr')c < README.md",
+        "curl -s \"file:///$PWD/.env\"",
+        "curl -s file:///${PWD}/secrets/a.txt",
+        "chroot / rm -rf home/ann/p",
+        "unshare --wd=.. rm -rf p",
+        "nsenter -w.. rm -rf p",
+        "chroot / tee etc/profile.d/x.sh",
+    ] {
+        let ruling = ruling(Mode::BypassPermissions, &rules(&written), call(&format!("Bash {line}")));
+        assert_ne!(ruling.decision, Decision::Allow, "{line:?}: {}", ruling.why);
+    }
+    for line in [
+        "kill $(lsof -t -i:3000)",
+        "git log $(git describe --tags --abbrev=0)..HEAD",
+        "tar czf backup-$(date +%F).tgz src",
+        "mkdir -p build/$(date +%Y-%m-%d)",
+        "rm -rf build/$(git rev-parse --short HEAD)",
+        "docker tag app app:$(git rev-parse --short HEAD)",
+    ] {
+        let ruling =
+            ruling(Mode::BypassPermissions, &rules(&["allow Bash", "deny Read(.env)"]), call(&format!("Bash {line}")));
+        assert_eq!(ruling.decision, Decision::Allow, "{line:?}: {}", ruling.why);
+    }
 }

@@ -243,3 +243,20 @@ fn a_working_folder_behind_a_link_is_the_same_folder() {
         assert_eq!(ruling.decision, *expected, "{mode:?} {written:?} {text}: {}", ruling.why);
     }
 }
+
+#[test]
+fn what_a_command_is_told_to_pass_over_is_not_read() {
+    let lines = [
+        ("find . -not -name .env", Allow),
+        ("find . ! -name .env -type f", Allow),
+        ("du -sh --exclude=.env src", Allow),
+        ("diff -r --exclude=.env a b", Allow),
+        ("find . -name .env", Deny),
+        ("find . ! -not -name .env", Deny),
+        ("diff --exclude=x .env b", Deny),
+        ("grep -e --exclude=x .env", Deny),
+    ];
+    let lines = lines.map(|(line, expected)| (format!("Bash {line}"), expected));
+    let cases: Vec<(&str, Decision)> = lines.iter().map(|(line, expected)| (line.as_str(), *expected)).collect();
+    check_each(Mode::Default, &["allow Bash", "deny Read(.env)"], &cases);
+}

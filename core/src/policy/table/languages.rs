@@ -14,6 +14,18 @@ fn a_text_that_may_run_anything_is_asked_for_in_every_mode() {
         "sed -e 's/a/b/' -e 1e f",
         "awk '{print $1 | \"sh\"}' f",
         "awk '{system($0)}' f",
+        "awk \"$(rev x)\" f",
+        "awk \"{ $(rev x) }\" f",
+        "p=$(rev x); awk -F: \"$p\" f",
+        "make -f <(rev x)",
+        "make -E \"$(rev x)\"",
+        "awk \"BEGIN$(rev x)\" f",
+        "python3 <(rev x) --version",
+        "deno run <(rev x)",
+        "make --eval=\"$(rev x)\"",
+        "make --eval \"$(rev x)\"",
+        "python3 <(rev x)",
+        "node <(rev x)",
         "awk 'BEGIN{print \"#\" >> \".g\" \"it/config\"}'",
         "vim -es -c 'call delete($HOME,\"rf\")' -c q",
         "vim -c 'norm ix' f",
@@ -97,5 +109,40 @@ fn a_text_that_is_understood_is_not_asked_for() {
     ] {
         let ruling = ruling(Mode::BypassPermissions, &rules(&written), call(&format!("Bash {line}")));
         assert_eq!(ruling.decision, Decision::Allow, "{line:?}: {}", ruling.why);
+    }
+}
+
+#[test]
+fn what_is_filled_into_the_middle_of_an_order_is_text() {
+    let lines = ["awk \"NR==$(wc -l < f)\" f", "awk -v d=\"$(date)\" '{print d}' f", "python3 -c 'print(1)' <(ls)"];
+    let cases = lines.map(|line| format!("Bash {line}"));
+    let cases: Vec<(&str, Decision)> = cases.iter().map(|line| (line.as_str(), Decision::Allow)).collect();
+    check_each(Mode::BypassPermissions, &ANYTHING, &cases);
+}
+
+#[test]
+fn what_curl_sends_is_no_file() {
+    let written = ["allow Bash", "deny Read(.env)"];
+    for (line, expected) in [
+        ("curl -H \"Authorization: Bearer $T\" localhost", Decision::Allow),
+        ("curl -d \"a=$T\" localhost:80/x", Decision::Allow),
+        ("curl -sS -u \"ann:$T\" localhost", Decision::Allow),
+        ("curl -fsSL \"https://host/$T\"", Decision::Allow),
+        ("curl -X POST \"http://host/$T\"", Decision::Allow),
+        ("curl -d \"$T\" localhost", Decision::Ask),
+        ("curl -s -A -d \"file:///home/ann/p/.env$T\"", Decision::Ask),
+        ("curl --unknown -d \"a$T\" localhost", Decision::Ask),
+        ("curl -d \"@$T\" localhost", Decision::Ask),
+        ("curl -b \"a$T\" localhost", Decision::Ask),
+        ("curl -O \"http://host/$T\"", Decision::Ask),
+        ("curl -o '#1' \"http://host/{$T}\"", Decision::Ask),
+        ("curl -o \"x$T\" http://host", Decision::Ask),
+        ("curl -H \"a: b\" $T", Decision::Ask),
+    ] {
+        let line = format!("Bash T=$(jq -r .t x.json); {line}");
+        for mode in [Mode::Default, Mode::BypassPermissions] {
+            let ruling = ruling(mode, &rules(&written), call(&line));
+            assert_eq!(ruling.decision, expected, "{mode:?} {line:?}: {}", ruling.why);
+        }
     }
 }

@@ -7,6 +7,7 @@ mod elsewhere;
 mod files;
 mod languages;
 mod modes;
+mod on_disk;
 mod tools;
 
 use super::*;

@@ -17,7 +17,7 @@ use crate::route::Address;
 use crate::session::{
     ConversationOrigin, Order, OrderOutcome, OutsideText, Presence, Session, SessionAbout, TrackedOrder,
 };
-use crate::state::{AskRecords, Chat, DefaultMode, KeptReply, Queue, UsedKey};
+use crate::state::{AskRecords, Chat, DefaultMode, KeptReply, Queue, TrustedEditor, UsedKey};
 use crate::verdict::{Behavior, Ruling, Verdict};
 
 /// A struct by its fields, in their order.
@@ -123,7 +123,7 @@ saved_structs! {
     Session { id, label, about, presence, since, active, stopped, orders, outside }
     SessionAbout {
         label, label_chosen, connected_by, pid, runs_commands, folder, agent_session, continues, mode, driven,
-        hooks_version, is_working, origin,
+        hooks_version, is_working, wakes, origin,
     }
     Token { id, person, hash, scope, expires, since, device, last_used }
     TrackedEvent {
@@ -131,6 +131,7 @@ saved_structs! {
     }
     TrackedOrder { id, order, by, at, outcome }
     UnaskedCall { at, session, label, tool }
+    TrustedEditor { process, what, by, at }
     UsedKey { event, chat, digest, at }
 }
 

@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 
 pub(crate) use interface::{Outcome, Start, Told, Untold};
 use interface::{TaskMessage, Wants};
+pub(super) use prompts::wanted_hooks;
 
 use super::calls::CallsUnderWay;
 use super::requests::Control;
@@ -90,6 +91,8 @@ struct Driver {
     untaken: VecDeque<UntakenLine>,
     /// The client tells what becomes of a line; an older one does not.
     tells_lines: bool,
+    /// It is known what the turn is about that runs: a line of ours, or what the client told.
+    turn_is_explained: bool,
     is_ready: bool,
     /// The link to the gate is gone for good.
     is_alone: bool,
@@ -141,7 +144,8 @@ pub(crate) async fn drive(
         Some(started) => started.host(gate.clone(), Arc::clone(&gatekeeper), start.channels_answer, client),
         None => ChannelHost::default(),
     };
-    let editor = EditorHost::new(start.editor);
+    let ended = messages.clone();
+    let editor = EditorHost::new(start.editor, move |command| drop(ended.try_send(TaskMessage::CommandEnded(command))));
     let mut driver = Driver {
         control,
         tools: Tools::new(gate.clone(), start.folder, start.judge.clone(), Briefing::new(&start.instructions)),
@@ -163,6 +167,7 @@ pub(crate) async fn drive(
         waiting: vec![],
         untaken: VecDeque::new(),
         tells_lines: false,
+        turn_is_explained: false,
         is_ready: false,
         is_alone: false,
         knows_servers: false,
@@ -272,6 +277,7 @@ impl Driver {
             TaskMessage::ModeIs(mode) => self.mode_is(Some(mode)),
             TaskMessage::Set { wants, answer } => self.answer(wants, answer),
             TaskMessage::Notice(text) => self.notice(text),
+            TaskMessage::CommandEnded(command) => self.command_ended(&command),
         }
     }
 

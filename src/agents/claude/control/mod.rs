@@ -4,7 +4,9 @@ mod calls;
 mod driver;
 mod escapes;
 mod mcp;
+mod probe;
 mod requests;
 
 pub(crate) use driver::{Outcome, Start, Told, Untold, drive};
 pub(crate) use escapes::in_a_line;
+pub(crate) use probe::{ProbedClient, probe};

@@ -25,6 +25,8 @@ use std::time::SystemTime;
 use tokio::sync::OnceCell;
 use tokio_util::sync::CancellationToken;
 
+use crate::locks::locked;
+
 pub(crate) use interface::{ChangedAt, EditorRequest, EditorTools, ExitStatus, Reach, TerminalCommand, TerminalOutput};
 pub(in crate::agents::claude) use passes::PassedCall;
 pub(in crate::agents::claude) use rules::read as read_client_rules;
@@ -32,6 +34,7 @@ pub(in crate::agents::claude) use which::ModelCall;
 
 use known::KnownFile;
 use passes::Passes;
+pub(in crate::agents::claude) use shells::EndedCommand;
 use shells::Shells;
 
 /// The name of the server, as the client knows it.
@@ -60,25 +63,40 @@ struct HostState {
     passes: Mutex<Passes>,
     /// What the model has seen of each file, by where its links lead. Changed by reads and writes through the editor.
     known: Mutex<HashMap<PathBuf, KnownFile>>,
-    shells: Mutex<Shells>,
+    shells: Arc<Mutex<Shells>>,
     /// Calls that are being made, by the client's ids of them.
     running: Mutex<HashMap<String, CancellationToken>>,
     /// Whether Claude Code runs its commands in a sandbox: then it runs them itself.
     sandboxed: OnceCell<bool>,
+    /// Calls that are to be made with another tool, and that it says so, by their ids. Put there when they are refused.
+    redirected: Mutex<HashMap<String, &'static str>>,
+    /// Is told when a command in the background has ended.
+    on_ended: Arc<dyn Fn(EndedCommand) + Send + Sync>,
 }
 
 impl EditorHost {
-    pub(in crate::agents::claude) fn new(tools: Option<EditorTools>) -> Self {
+    /// `on_ended` is told when a command in the background has ended by itself.
+    pub(in crate::agents::claude) fn new(
+        tools: Option<EditorTools>,
+        on_ended: impl Fn(EndedCommand) + Send + Sync + 'static,
+    ) -> Self {
         let state = |tools| HostState {
             tools,
             since: SystemTime::now(),
             passes: Mutex::default(),
             known: Mutex::default(),
-            shells: Mutex::default(),
+            shells: Arc::default(),
             running: Mutex::default(),
             sandboxed: OnceCell::new(),
+            redirected: Mutex::default(),
+            on_ended: Arc::new(on_ended),
         };
         Self(tools.map(|tools| Arc::new(state(tools))))
+    }
+
+    /// What became of a call that was refused because another tool is meant for it; none of other calls.
+    pub(in crate::agents::claude) fn made_instead(&self, call: &str) -> Option<&'static str> {
+        locked(&self.0.as_ref()?.redirected).get(call).copied()
     }
 
     /// The name of the server, where there is one.

@@ -57,7 +57,7 @@ mod tests {
     use serde_json::json;
 
     fn of(rules: &Value) -> Vec<String> {
-        let listed = json!({"state": {"rules": rules, "originalCwd": "/work"}});
+        let listed = json!({"state": {"rules": rules, "originalCwd": "/home/ann"}});
         let show = |rule: Rule| format!("{:?} {} from {}", rule.decision, rule.pattern, rule.source.base);
         read(Some(&listed), Some(Path::new("/home/ann/.claude"))).into_iter().map(show).collect()
     }
@@ -73,9 +73,9 @@ mod tests {
         assert_eq!(
             rules,
             [
-                "Deny Read(./secret/**) from /work",
+                "Deny Read(./secret/**) from /home/ann",
                 "Ask Edit(/x.txt) from /home/ann/.claude",
-                "Allow Bash(npm test *) from /work"
+                "Allow Bash(npm test *) from /home/ann"
             ]
         );
     }

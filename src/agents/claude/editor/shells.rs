@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use portcullis_core::visible;
@@ -17,6 +18,8 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(600);
 /// The editor keeps so many bytes of what a command prints, and the model is told the last of them.
 const MOST_KEPT: u64 = 256 << 10;
 const MOST_TOLD: usize = 30_000;
+/// Bytes of a command that its end is told with.
+const LONGEST_SHOWN: usize = 200;
 /// Commands in the background, at most.
 const MOST_SHELLS: usize = 32;
 
@@ -25,6 +28,37 @@ const MOST_SHELLS: usize = 32;
 pub(super) struct Shells {
     terminals: HashMap<String, String>,
     count: u64,
+}
+
+/// A command in the background that has ended.
+#[derive(Debug)]
+pub(in crate::agents::claude) struct EndedCommand {
+    /// As the model knows it.
+    pub(in crate::agents::claude) id: String,
+    pub(in crate::agents::claude) line: String,
+    /// In words.
+    pub(in crate::agents::claude) how: String,
+}
+
+impl EndedCommand {
+    /// For people.
+    pub(in crate::agents::claude) fn summary(&self) -> String {
+        let line = self.line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let (start, left) = portcullis_core::excerpt(&line, Some(LONGEST_SHOWN));
+        let more = if left > 0 { "…" } else { "" };
+        format!("Background command \"{start}{more}\" ended: {}", self.how)
+    }
+
+    /// For the model, as the client itself tells it of commands of its own.
+    pub(in crate::agents::claude) fn notification(&self) -> String {
+        // Nothing in it closes the tags.
+        let summary = self.summary().replace(['<', '>'], "");
+        let id = &self.id;
+        format!(
+            "<task-notification>\n<task-id>{id}</task-id>\n<summary>{summary}</summary>\n</task-notification>\nRead its \
+             output with BashOutput, id {id}."
+        )
+    }
 }
 
 impl HostState {
@@ -47,7 +81,7 @@ impl HostState {
         let run = |answer| EditorRequest::Run { call, input: shown, command, answer };
         let terminal = self.tools.ask(run).await.map_err(|why| format!("The editor opens no terminal: {why}"))?;
         if in_background {
-            let id = self.keep(terminal);
+            let id = self.keep(terminal, line);
             return Ok(format!(
                 "Command running in background with ID: {id}. Read its output with BashOutput, end it with KillShell."
             ));
@@ -66,7 +100,7 @@ impl HostState {
                 said(&output)
             }
             (Err(_), Ok(output)) if output.exit.is_none() => {
-                let id = self.keep(terminal);
+                let id = self.keep(terminal, line);
                 let (text, seconds) = (told(&output), timeout(input).as_secs());
                 Ok(format!(
                     "{text}\nCommand did not complete within its {seconds}s timeout and goes on in the background with ID: \
@@ -95,10 +129,15 @@ impl HostState {
 
     pub(super) async fn kill_shell(&self, input: &Value) -> Result<String, String> {
         let (id, terminal) = self.shell(input)?;
+        // Nobody has to tell the model of an end that it wants itself.
+        locked(&self.shells).terminals.remove(&id);
         let ended = terminal.clone();
-        self.tools.ask(|answer| EditorRequest::Kill { terminal: ended, answer }).await?;
+        if let Err(why) = self.tools.ask(|answer| EditorRequest::Kill { terminal: ended, answer }).await {
+            locked(&self.shells).terminals.insert(id, terminal);
+            return Err(why);
+        }
         let output = self.output(&terminal).await;
-        self.forget(&id, terminal).await;
+        self.release(terminal).await;
         Ok(format!("Command {id} was ended.\n{}", output.as_ref().map(told).unwrap_or_default()))
     }
 
@@ -137,12 +176,33 @@ impl HostState {
         }
     }
 
-    fn keep(&self, terminal: String) -> String {
-        let mut shells = locked(&self.shells);
-        shells.count += 1;
-        let id = format!("shell-{}", shells.count);
-        shells.terminals.insert(id.clone(), terminal);
+    fn keep(&self, terminal: String, line: &str) -> String {
+        let id = {
+            let mut shells = locked(&self.shells);
+            shells.count += 1;
+            let id = format!("shell-{}", shells.count);
+            shells.terminals.insert(id.clone(), terminal.clone());
+            id
+        };
+        self.tell_when_ended(id.clone(), terminal, line.to_owned());
         id
+    }
+
+    /// Says when a command in the background has ended, unless the model has ended it or has seen its end.
+    fn tell_when_ended(&self, id: String, terminal: String, line: String) {
+        let (tools, shells, on_ended) = (self.tools.clone(), Arc::clone(&self.shells), Arc::clone(&self.on_ended));
+        tokio::spawn(async move {
+            let of = terminal.clone();
+            if tools.ask(|answer| EditorRequest::WaitForExit { terminal: of, answer }).await.is_err() {
+                return;
+            }
+            let of = terminal.clone();
+            let output = tools.ask(|answer| EditorRequest::Output { terminal: of, answer }).await;
+            if locked(&shells).terminals.get(&id) == Some(&terminal) {
+                let exit = output.ok().and_then(|output| output.exit);
+                on_ended(EndedCommand { id, line, how: exit.as_ref().map_or("Ended".to_owned(), in_words) });
+            }
+        });
     }
 
     async fn forget(&self, id: &str, terminal: String) {

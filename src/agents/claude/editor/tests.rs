@@ -20,7 +20,7 @@ pub(super) fn tools(folder: &Path) -> (EditorHost, mpsc::Receiver<EditorRequest>
         program: "/bin/portcullis".into(),
         requests,
     };
-    (EditorHost::new(Some(tools)), received)
+    (EditorHost::new(Some(tools), |_| {}), received)
 }
 
 #[derive(Clone, Default)]

@@ -9,7 +9,10 @@ use serde_json::Value;
 
 use super::paths::real;
 use super::{EditorHost, EditorTools, HostState, PREFIX, Reach, built_in};
+use crate::locks::locked;
 
+/// Calls whose results the client has yet to tell; it has a dozen at most.
+const MOST_REDIRECTED: usize = 256;
 /// A longer file is not sent to and fro: Claude Code reads it itself, in parts.
 const LONGEST_FILE: u64 = 2 << 20;
 /// So much of a file is looked at to tell whether it is text.
@@ -20,6 +23,8 @@ const NO_TEXT: [&str; 7] = ["gif", "ipynb", "jpeg", "jpg", "pdf", "png", "webp"]
 /// A call that a model wants to make.
 #[derive(Clone, Debug)]
 pub(in crate::agents::claude) struct ModelCall {
+    /// The client's id of it, where it tells one.
+    pub(in crate::agents::claude) id: Option<String>,
     /// As the client names it.
     pub(in crate::agents::claude) tool: String,
     pub(in crate::agents::claude) input: Value,
@@ -50,16 +55,33 @@ impl EditorHost {
             return Some(format!("No other server may have tools named {PREFIX}…: rename it."));
         }
         let name = own.or_else(|| super::TOOLS.into_iter().find(|tool| *tool == call.tool))?;
-        let is_through_editor = state.is_wanted(name, &call) && state.is_possible(name, call.input, sandboxed).await;
-        match (own, is_through_editor) {
-            (Some(_), false) => Some(format!("This call does not go through the editor: use the tool {name}.")),
-            (None, true) => Some(format!("Use the tool {PREFIX}{name} here: it works through the user's editor.")),
-            _ => None,
-        }
+        let (id, is_wanted) = (call.id.clone(), state.is_wanted(name, &call));
+        let is_through_editor = is_wanted && state.is_possible(name, call.input, sandboxed).await;
+        let (why, instead) = match (own, is_through_editor) {
+            (Some(_), false) => (
+                format!("This call does not go through the editor: use the tool {name}."),
+                "Left to Claude Code's own tool: it does not go through the editor.",
+            ),
+            (None, true) => (
+                format!("Use the tool {PREFIX}{name} here: it works through the user's editor."),
+                "Left to the tool that works through the editor.",
+            ),
+            _ => return None,
+        };
+        state.note_redirected(id, instead);
+        Some(why)
     }
 }
 
 impl HostState {
+    fn note_redirected(&self, call: Option<String>, instead: &'static str) {
+        let mut redirected = locked(&self.redirected);
+        if redirected.len() >= MOST_REDIRECTED {
+            redirected.clear();
+        }
+        redirected.extend(call.map(|call| (call, instead)));
+    }
+
     /// Whether whoever makes the call has the editor's tools at all.
     fn is_wanted(&self, name: &str, call: &ModelCall) -> bool {
         let is_for = match self.tools.reach(name) {
@@ -124,7 +146,14 @@ mod tests {
 
     async fn other(host: &EditorHost, tool: &str, input: Value, agent: Option<&str>, mode: &str) -> Option<String> {
         let (agent, mode) = (agent.map(str::to_owned), Some(mode.to_owned()));
-        let call = ModelCall { for_us: tool.starts_with(PREFIX), tool: tool.to_owned(), input, agent, mode };
+        let call = ModelCall {
+            id: Some("t".to_owned()),
+            for_us: tool.starts_with(PREFIX),
+            tool: tool.to_owned(),
+            input,
+            agent,
+            mode,
+        };
         host.other_tool(call, async { false }).await
     }
 
@@ -171,6 +200,7 @@ mod tests {
             assert_eq!((built_in.is_some(), ours.is_none()), (is_editors, is_editors), "{agent:?} {mode}");
         }
         assert_eq!(other(&host, "Glob", json!({}), None, "default").await, None);
+        assert!(host.made_instead("t").is_some() && host.made_instead("another").is_none());
     }
 
     #[tokio::test]
@@ -178,6 +208,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (host, _requests) = tools(folder.path());
         let call = |tool: &str, for_us| ModelCall {
+            id: None,
             tool: tool.to_owned(),
             input: json!({"command": "ls"}),
             for_us,

@@ -55,7 +55,7 @@ impl HookSession {
             HookEvent::PreToolUse => self.before_tool(call, cancelled).await,
             HookEvent::PostToolUse | HookEvent::PostToolUseFailure => self.after_tool(&call),
             HookEvent::PermissionDenied => {
-                self.finished(&call);
+                drop(self.finished(&call));
                 HookAnswer::default()
             }
             HookEvent::PostToolBatch => {
@@ -107,14 +107,19 @@ impl HookSession {
     }
 
     fn after_tool(&self, call: &HookCall) -> HookAnswer {
-        self.finished(call);
+        let alarm = self.finished(call);
         self.note_scheduled(call);
-        // What a subagent's hooks say is read by the subagent alone.
-        if call.agent_id.is_some() {
-            return HookAnswer::default();
+        // What a subagent's hooks say is read by the subagent alone; a message is for the person.
+        let mut answer = if call.agent_id.is_some() {
+            HookAnswer::default()
+        } else {
+            self.state().inbox.mark_busy();
+            self.hand_out(DeliveryWay::ToolCall, |text, notice| hooks::context_shown(call.event, text, notice))
+        };
+        if let Some(alarm) = alarm {
+            answer.output = hooks::with_alarm(answer.output, &alarm);
         }
-        self.state().inbox.mark_busy();
-        self.hand_out(DeliveryWay::ToolCall, |text, notice| hooks::context_shown(call.event, text, notice))
+        answer
     }
 
     fn user_prompt(&self, call: &HookCall) -> HookAnswer {

@@ -81,6 +81,11 @@ impl HookInbox {
         self.has_hooks && !self.channel_is_proven
     }
 
+    /// Whether the model has shown that it reads what the channel pushes.
+    pub(super) fn is_read_from_channel(&self) -> bool {
+        self.channel_is_proven
+    }
+
     /// Hooks are installed. True when that is news.
     pub(super) fn note_hooks(&mut self) -> bool {
         !std::mem::replace(&mut self.has_hooks, true)

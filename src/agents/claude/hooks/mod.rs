@@ -134,6 +134,18 @@ struct HookState {
     wake_notice: Option<String>,
 }
 
+impl HookState {
+    /// Whether an event wakes the session while it is idle. None: nobody knows whether the model reads what the channel
+    /// pushes.
+    fn wakes(&self) -> Option<bool> {
+        if self.inbox.hooks_take_events() {
+            Some(self.is_watched)
+        } else {
+            self.inbox.is_read_from_channel().then_some(true)
+        }
+    }
+}
+
 impl HookSession {
     pub(crate) fn new(session: SessionHandle, settings: HookSettings, judge: Judge) -> Arc<Self> {
         let is_posted = settings.is_posted;
@@ -269,9 +281,14 @@ impl HookSession {
 
     /// Hooks are installed for this session, and its wake file is watched or not.
     pub(crate) fn is_installed(&self, is_watched: bool) {
-        if self.note_installed(is_watched) {
-            self.session.describe(|about| about.connected_by = "hooks".to_owned());
-        }
+        let is_news = self.note_installed(is_watched);
+        let wakes = self.state().wakes();
+        self.session.describe(|about| {
+            if is_news {
+                about.connected_by = "hooks".to_owned();
+            }
+            about.wakes = wakes;
+        });
     }
 
     /// The same, as the wake file tells it.
@@ -307,12 +324,20 @@ impl HookSession {
         let mut state = self.state();
         state.inbox.note_read(|_, pushed| pushed == chat.as_str());
         state.owed_replies.retain(|owed| owed != chat.as_str());
+        drop(state);
+        self.tell_whether_it_wakes();
     }
 
     /// The model opened an event.
     pub(crate) fn note_opened(&self, event: EventId, sender: &str, directs: bool) {
         self.gatekeeper.outside().note_opened(sender, directs);
         self.state().inbox.note_read(|pushed, _| pushed == event);
+        self.tell_whether_it_wakes();
+    }
+
+    fn tell_whether_it_wakes(&self) {
+        let wakes = self.state().wakes();
+        self.session.describe(|about| about.wakes = wakes);
     }
 
     /// The model called the tool that is for hooks alone.

@@ -176,6 +176,8 @@ fn about(name: &str, call: &HookCall) -> SessionAbout {
         folder,
         agent_session: Some(name.to_owned()),
         mode: call.permission_mode.clone(),
+        // Only a command can wake a session.
+        wakes: Some(false),
         ..SessionAbout::new(label, "hooks")
     }
 }

@@ -66,14 +66,14 @@ impl HookSession {
         answer_with(output, &answer)
     }
 
-    /// The tool ran, failed or was refused.
-    pub(super) fn finished(&self, call: &HookCall) {
+    /// The tool ran, failed or was refused. Returns what the person at the terminal is told of it.
+    pub(super) fn finished(&self, call: &HookCall) -> Option<String> {
         let outcome = match call.event {
             HookEvent::PermissionDenied => CallOutcome::Denied,
             HookEvent::PostToolUseFailure => CallOutcome::Failed,
             _ => CallOutcome::Ran,
         };
-        self.gatekeeper.after(FinishedCall {
+        let ran = self.gatekeeper.after(FinishedCall {
             call: CallKey {
                 tool: call.tool_name.clone(),
                 agent: call.agent_id.clone(),
@@ -85,6 +85,7 @@ impl HookSession {
             outcome,
             decided_by: None,
         });
+        ran.alarm(&call.tool_name, call.tool_use_id.as_deref())
     }
 
     /// How long the client waits for this hook.
@@ -135,7 +136,7 @@ fn capabilities(call: &HookCall, is_attended: bool) -> Capabilities {
         edit: true,
         interrupt: true,
         remember: true,
-        heeds_ask: is_attended && heeds_ask(call.permission_mode.as_deref()),
+        heeds_ask: is_attended && heeds_ask(call.permission_mode.as_deref(), &call.tool_input),
         terminal: is_attended,
         waits: None,
         without_decision: if is_attended { WithoutDecision::Prompts } else { WithoutDecision::Denies },

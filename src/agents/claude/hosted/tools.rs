@@ -92,7 +92,7 @@ impl HostedState {
     /// Makes a call that the client was allowed to make.
     async fn call(&self, server: &str, id: &Value, parameters: Value) -> Result<Value, RpcError> {
         let Value::Object(mut params) = parameters else {
-            return Err((BAD_PARAMETERS, "a call has parameters".to_owned()));
+            return Err(RpcError::new(BAD_PARAMETERS, "a call has parameters"));
         };
         // Its token of progress is for a connection that is not ours.
         let meta = params.remove("_meta").unwrap_or_default();
@@ -109,7 +109,7 @@ impl HostedState {
         match called {
             // The client itself cuts what is long, and makes images smaller.
             Ok(result) => Ok(result),
-            Err(CallFailure::Refused { code, message, .. }) => Err((code, message)),
+            Err(CallFailure::Refused { code, message, data }) => Err(RpcError { code, message, data }),
             Err(failure) => Ok(tool_result(Err(format!("{tool} of {server}: {}", failure.why())))),
         }
     }
@@ -124,7 +124,7 @@ impl HostedState {
 
 fn as_error(server: &str, failure: CallFailure) -> RpcError {
     match failure {
-        CallFailure::Refused { code, message, .. } => (code, message),
-        other => (INTERNAL, format!("{server}: {}", other.why())),
+        CallFailure::Refused { code, message, data } => RpcError { code, message, data },
+        other => RpcError::new(INTERNAL, format!("{server}: {}", other.why())),
     }
 }

@@ -5,4 +5,4 @@ mod holder;
 mod options;
 
 pub(crate) use holder::{HeldProcess, Holder, MARK, StderrTail};
-pub(crate) use options::{Beginning, Options, SERVER, find};
+pub(crate) use options::{Beginning, Options, QUIET, SERVER, find};

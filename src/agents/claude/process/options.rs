@@ -9,6 +9,15 @@ use tokio::process::Command;
 /// The server inside our own process that carries the tools of the model.
 pub(crate) const SERVER: &str = "gate";
 
+/// What keeps Claude Code from telling and fetching anything by itself, where it is only looked at.
+pub(crate) const QUIET: [&str; 5] = [
+    "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
+    "CLAUDE_CODE_DISABLE_OFFICIAL_MARKETPLACE_AUTOINSTALL",
+    "DISABLE_AUTOUPDATER",
+    "DISABLE_ERROR_REPORTING",
+    "DISABLE_TELEMETRY",
+];
+
 /// What a session is started with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Options {

@@ -15,8 +15,8 @@ use serde::Deserialize;
 
 use super::{Transcripts, open_own};
 
-/// Conversations that are listed.
-const LISTED: usize = 50;
+/// Conversations that are listed at once.
+pub(crate) const LISTED: usize = 50;
 /// Files that are looked into for them.
 const MOST_OPENED: usize = 1000;
 /// Files that are looked at for their age.
@@ -31,10 +31,15 @@ const LONGEST_TITLE: usize = 120;
 const LONGEST_LAST: usize = 240;
 
 impl Transcripts {
-    /// The newest conversations in folders that are wanted, newest first.
-    pub(crate) fn newest(&self, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<ConversationView> {
+    /// The newest conversations in folders that are wanted, newest first; behind a place in the list, where one is named.
+    pub(crate) fn newest(
+        &self,
+        is_wanted: &dyn Fn(&Path) -> bool,
+        after: Option<&ConversationPlace>,
+    ) -> Vec<ConversationView> {
         let mut found = self.files();
-        found.sort_by_key(|file| std::cmp::Reverse(file.at));
+        found.sort_by_key(Found::place);
+        found.retain(|file| after.is_none_or(|after| file.place() > *after));
         let views = found.into_iter().take(MOST_OPENED).filter_map(|found| found.view());
         views.filter(|view| is_wanted(Path::new(&view.folder))).take(LISTED).collect()
     }
@@ -62,6 +67,9 @@ impl Transcripts {
     }
 }
 
+/// A place in the list: when a conversation was last written, newest first, and its id.
+pub(crate) type ConversationPlace = (std::cmp::Reverse<u64>, String);
+
 /// A file that looks like a transcript.
 struct Found {
     path: PathBuf,
@@ -78,6 +86,10 @@ impl Found {
         let about = path.symlink_metadata().ok().filter(|about| is_uuid && about.is_file())?;
         let at = about.mtime() * 1000 + about.mtime_nsec() / 1_000_000;
         Some(Self { path, id, at: u64::try_from(at).ok()? })
+    }
+
+    fn place(&self) -> ConversationPlace {
+        (std::cmp::Reverse(self.at), self.id.clone())
     }
 
     /// None where nobody has said anything in it.
@@ -233,7 +245,7 @@ mod tests {
         let titled = [&named[..], &[json!({"type": "ai-title", "aiTitle": "A better name"})]].concat();
         write(home.path(), &format!("{}.jsonl", id(103)), &titled);
         let transcripts = Transcripts::in_folder(home.path());
-        let listed = transcripts.newest(&|folder| folder == Path::new("/home/ann/api"));
+        let listed = transcripts.newest(&|folder| folder == Path::new("/home/ann/api"), None);
         let titles: Vec<&str> = listed.iter().map(|view| view.title.as_str()).collect();
         assert_eq!(listed.len(), 50);
         let mut first = titles[..2].to_vec();
@@ -241,6 +253,10 @@ mod tests {
         assert_eq!(first, ["A better name", "first words of many"]);
         assert_eq!(titles[2..5], ["do 59", "do 58", "do 57"]);
         assert_eq!((listed[2].at, listed[2].id.clone()), (59_000, id(59)));
+        let last = (std::cmp::Reverse(listed[49].at), listed[49].id.clone());
+        let next = transcripts.newest(&|folder| folder == Path::new("/home/ann/api"), Some(&last));
+        let titles: Vec<&str> = next.iter().map(|view| view.title.as_str()).collect();
+        assert_eq!((titles.len(), titles[0], titles[11]), (12, "do 11", "do 0"), "those that follow");
         let words = transcripts.words(&id(103)).unwrap();
         assert_eq!((words.title.as_deref(), words.last), (Some("A better name"), None));
     }

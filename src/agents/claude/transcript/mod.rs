@@ -18,7 +18,9 @@ use rustix::fs::{Mode, OFlags};
 
 use super::entries::Entries;
 pub(super) use follow::{Followed, Follower};
+pub(crate) use list::{ConversationPlace, LISTED};
 pub(super) use origin::{PromptOrigin, SubmittedPrompt};
+pub(super) use replay::CLIENT;
 pub(crate) use replay::Replayed;
 
 /// Longer names are no ids of conversations.

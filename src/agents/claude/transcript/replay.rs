@@ -9,8 +9,11 @@ use portcullis_wire::stream::EntryKind;
 use super::Transcripts;
 use super::lines::{AboutLine, spoken};
 
-/// As much of a transcript is shown again. Editors have trouble with more.
+/// As much of a session's transcripts is shown again. Editors have trouble with more.
 const REPLAYED: u64 = 4 << 20;
+
+/// Who speaks where the client goes on by itself.
+pub(in crate::agents::claude) const CLIENT: &str = "Claude Code";
 
 /// A part of a conversation.
 #[derive(Debug)]
@@ -22,11 +25,25 @@ pub(crate) enum Replayed {
 }
 
 impl Transcripts {
-    /// The end of the conversation with this id, line by line.
-    pub(crate) fn replay(&self, conversation: &str) -> Option<impl Iterator<Item = Replayed> + Send + use<>> {
+    /// The end of a session that went from one conversation to the next, oldest first, line by line.
+    pub(crate) fn replay(&self, conversations: &[String]) -> impl Iterator<Item = Replayed> + Send + use<> {
+        let (mut left, mut ends) = (REPLAYED, vec![]);
+        for conversation in conversations.iter().rev() {
+            let Some((length, end)) = self.end_of(conversation, left) else { continue };
+            left -= length;
+            ends.push(end);
+            if left == 0 {
+                break;
+            }
+        }
+        ends.into_iter().rev().flatten()
+    }
+
+    /// The last lines of a conversation, of so many bytes at most, and of how many.
+    fn end_of(&self, conversation: &str, most: u64) -> Option<(u64, impl Iterator<Item = Replayed> + Send + use<>)> {
         let mut file = self.open(conversation)?;
         let length = file.metadata().ok()?.len();
-        let start = length.saturating_sub(REPLAYED);
+        let start = length.saturating_sub(most);
         file.seek(SeekFrom::Start(start)).ok()?;
         // What is written from now on is told as it happens.
         let mut lines = BufReader::new(file.take(length - start));
@@ -34,7 +51,7 @@ impl Transcripts {
             // The first is the end of a line.
             lines.skip_until(b'\n').ok()?;
         }
-        Some(lines.split(b'\n').map_while(Result::ok).flat_map(|line| parts(&line)))
+        Some((length - start, lines.split(b'\n').map_while(Result::ok).flat_map(|line| parts(&line))))
     }
 
     /// Removes the transcript of the conversation with this id, where it is one that counts.
@@ -76,11 +93,11 @@ fn said(text: &str, is_meta: bool) -> Option<Replayed> {
         let text = words_in(text).unwrap_or_default().trim().to_owned();
         return Some(Replayed::Said { by: Some(sender), text });
     }
-    let words = spoken(text).into_iter().find_map(|entry| match entry {
-        EntryKind::User { text, .. } => Some(text),
+    spoken(text).into_iter().find_map(|entry| match entry {
+        EntryKind::User { text, .. } => (!is_meta).then_some(Replayed::Said { by: None, text }),
+        EntryKind::Notice { text } => Some(Replayed::Said { by: Some(CLIENT.to_owned()), text }),
         _ => None,
-    })?;
-    (!is_meta).then_some(Replayed::Said { by: None, text: words })
+    })
 }
 
 #[cfg(test)]
@@ -88,19 +105,20 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn write(home: &std::path::Path, lines: &[Value]) {
+    fn write_as(home: &std::path::Path, conversation: &str, lines: &[Value]) {
         let project = home.join("projects/-api");
         std::fs::create_dir_all(&project).unwrap();
         let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-        std::fs::write(project.join("a-1.jsonl"), text).unwrap();
+        std::fs::write(project.join(format!("{conversation}.jsonl")), text).unwrap();
     }
 
-    fn shown(transcripts: &Transcripts) -> Vec<String> {
+    fn shown_of(transcripts: &Transcripts, conversations: &[&str]) -> Vec<String> {
+        let conversations: Vec<String> = conversations.iter().map(|id| (*id).to_owned()).collect();
         let line = |part| match part {
             Replayed::Said { by, text } => format!("{}: {text}", by.unwrap_or_else(|| "user".to_owned())),
             Replayed::Message(message) => format!("{}: {}", message.kind, message.message["content"]),
         };
-        transcripts.replay("a-1").unwrap().map(line).collect()
+        transcripts.replay(&conversations).map(line).collect()
     }
 
     #[test]
@@ -114,23 +132,39 @@ mod tests {
         meta["isMeta"] = true.into();
         let agent = json!({"type": "assistant", "message": {"content": "hi"}});
         let result = json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "t"}]}});
-        write(home.path(), &[user("hello"), agent, side, meta, user(event), result, json!({"type": "summary"})]);
+        write_as(
+            home.path(),
+            "a-1",
+            &[user("hello"), agent, side, meta, user(event), result, json!({"type": "summary"})],
+        );
         let transcripts = Transcripts::in_folder(home.path());
         let result = r#"user: [{"type":"tool_result","tool_use_id":"t"}]"#;
-        assert_eq!(shown(&transcripts), ["user: hello", "assistant: \"hi\"", "ci: main is red", result]);
+        assert_eq!(shown_of(&transcripts, &["a-1"]), ["user: hello", "assistant: \"hi\"", "ci: main is red", result]);
         transcripts.delete("a-1").unwrap();
-        assert!(transcripts.replay("a-1").is_none());
+        assert!(shown_of(&transcripts, &["a-1"]).is_empty());
         transcripts.delete("a-1").unwrap();
     }
 
     #[test]
-    fn only_the_end_of_a_long_conversation_is_told_again() {
+    fn only_the_end_of_a_long_session_is_told_again_in_whole_lines() {
         let home = tempfile::tempdir().unwrap();
-        let lines: Vec<Value> = (0..600)
-            .map(|n| json!({"type": "user", "message": {"content": format!("{n} {}", "x".repeat(9000))}}))
-            .collect();
-        write(home.path(), &lines);
-        let shown = shown(&Transcripts::in_folder(home.path()));
-        assert!(shown.len() < 500 && shown.last().unwrap().starts_with("user: 599 "), "{}", shown.len());
+        let text = |number: usize| format!("{number:05} {}", "x".repeat(2000));
+        let count = usize::try_from(REPLAYED).unwrap() / 2000;
+        let lines: Vec<Value> =
+            (0..count).map(|number| json!({"type": "user", "message": {"content": text(number)}})).collect();
+        // The person has cleared it in the middle: all of it together is too long.
+        let (before, after) = lines.split_at(count / 2);
+        write_as(home.path(), "a-1", before);
+        write_as(home.path(), "a-2", after);
+        for conversations in [&["a-1", "a-2"][..], &["a-2"]] {
+            let shown = shown_of(&Transcripts::in_folder(home.path()), conversations);
+            let bytes: usize = shown.iter().map(String::len).sum();
+            assert!(bytes as u64 <= REPLAYED, "{bytes}");
+            let first = count - shown.len();
+            assert_eq!(first > 0 && first < count / 2, conversations.len() == 2, "{first}");
+            for (line, number) in shown.iter().zip(first..) {
+                assert_eq!(*line, format!("user: {}", text(number)), "whole, in order and up to the last");
+            }
+        }
     }
 }

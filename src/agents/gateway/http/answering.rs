@@ -17,6 +17,7 @@ use tokio::time::{Instant, Interval};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::sessions::InUse;
+use crate::agents::gateway::unchanged::event_unchanged;
 use crate::fixed;
 
 /// A client that has no answer after so long gets its stream, and the answer on it.
@@ -55,12 +56,16 @@ pub(super) struct Timely {
 }
 
 impl Timely {
-    /// The answer; a stream for it where it takes its time.
-    pub(super) async fn answer(self, answering: BoxFuture<'static, HandledResponse>) -> Response<AnswerBody> {
+    /// The answer; a stream for it where it takes its time, unless the head of the answer says something itself.
+    pub(super) async fn answer(
+        self,
+        answering: BoxFuture<'static, HandledResponse>,
+        has_head_early: bool,
+    ) -> Response<AnswerBody> {
         // In this order, since what comes last is dropped first.
         let mut answering = answering;
         let with = self;
-        let soon = fixed::wait("MCP_SOON", SOON);
+        let soon = if has_head_early { fixed::wait("MCP_SOON", SOON) } else { Duration::MAX };
         let part = match tokio::time::timeout(soon, &mut answering).await {
             Ok(answer) => {
                 let (head, body) = answer.into_parts();
@@ -154,12 +159,12 @@ impl Body for AnswerBody {
             Some(Ok(frame)) if !*events => {
                 Some(Ok(frame.map_data(|data| [b"data: ", &*data, b"\n\n"].concat().into())))
             }
+            Some(Ok(frame)) => Some(Ok(frame.map_data(event_unchanged))),
             // It ended by itself: whoever listened has all of it.
             None => {
                 drop(this.with.listening.take().map(DropGuard::disarm));
                 None
             }
-            other => other,
         })
     }
 
@@ -190,7 +195,7 @@ mod tests {
             *answer.status_mut() = StatusCode::BAD_REQUEST;
             answer
         });
-        let response = timely(&listening).answer(answering).await;
+        let response = timely(&listening).answer(answering, true).await;
         assert_eq!(
             (response.status(), &response.headers()[CONTENT_TYPE]),
             (StatusCode::OK, &HeaderValue::from_static(EVENTS))
@@ -221,7 +226,7 @@ mod tests {
             let _told = told;
             std::future::pending().await
         });
-        drop(timely(&listening).answer(answering).await);
+        drop(timely(&listening).answer(answering, true).await);
         assert_eq!(*was_gone.lock().unwrap(), Some(true));
     }
 }

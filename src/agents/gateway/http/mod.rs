@@ -15,6 +15,7 @@ use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use portcullis_wire::error::{Candidate, Fault, Kind};
 use rmcp::RoleServer;
+use rmcp::model::ProtocolVersion;
 use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
@@ -23,7 +24,7 @@ use tokio::net::UnixListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
-use super::server::GatewayServer;
+use super::connected::GatewayServer;
 use crate::agents::mcp_stdio::LONGEST_LINE;
 use crate::fixed;
 pub(super) use answering::AnswerListener;
@@ -44,6 +45,7 @@ const SWEEP: Duration = Duration::from_secs(60);
 const COMMENT: Duration = Duration::from_secs(15);
 
 const SESSION: &str = "mcp-session-id";
+const VERSION: &str = "mcp-protocol-version";
 
 struct GatewayHost {
     service: StreamableHttpService<GatewayServer, LocalSessionManager>,
@@ -125,6 +127,7 @@ impl GatewayHost {
     async fn answer(self: Arc<Self>, mut request: Request<Incoming>) -> hyper::Response<AnswerBody> {
         let text = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let (owner, session) = (self.from_gate.owner(request.headers()), text(SESSION));
+        let version = text(VERSION).and_then(|version| serde_json::from_value::<ProtocolVersion>(version.into()).ok());
         let is_json = text("content-type").is_some_and(|kind| kind.starts_with("application/json"));
         if request.method() == Method::DELETE && request.uri().path() == self.from_gate.ended {
             self.end(&owner.token).await;
@@ -151,6 +154,8 @@ impl GatewayHost {
                 None
             }
         };
+        // Whoever begins a session finds its id in the head of the answer: that one is waited for.
+        let has_head_early = session.is_some() || version.is_some_and(|version| !version.has_initialize());
         let ends = session.filter(|_| request.method() == Method::DELETE);
         let listening = AnswerListener::default();
         request.extensions_mut().insert(listening.clone());
@@ -168,7 +173,7 @@ impl GatewayHost {
             }
             response
         });
-        let response = timely.answer(handling).await;
+        let response = timely.answer(handling, has_head_early).await;
         if let Some(begun) = response.headers().get(SESSION).and_then(|id| id.to_str().ok()) {
             self.sessions.begin(begun, owner.clone());
             // The token may have been revoked meanwhile.

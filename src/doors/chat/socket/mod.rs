@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Connector;
 use crate::hub::outbox::Outbox;
-use crate::hub::{Hub, Peer, Trouble};
+use crate::hub::{Hub, Peer, PeerProcess, Trouble};
 
 /// How long the connector waits before it tries again, at first and at most.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -102,8 +102,8 @@ async fn connect(config: &SocketConfig, hub: &Hub) -> Result<UnixStream, Ended> 
     if peer.uid() != rustix::process::geteuid().as_raw() {
         return Err(Ended::OtherUser);
     }
-    let pid = peer.pid().and_then(|pid| u32::try_from(pid).ok());
-    match hub.inside(Peer::Service { pid }).await? {
+    let process = PeerProcess::connected(peer.pid());
+    match hub.inside(Peer::Service { process }).await? {
         Some(inside) => Err(Ended::Inside(inside.note(&format!("speaking for connector {}", config.name)))),
         None => Ok(stream),
     }

@@ -1,23 +1,27 @@
 //! Prompts of a session at the editor: asked there, answered there or elsewhere, and withdrawn.
 
+use std::time::Duration;
+
 use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::{
     RequestPermissionRequest, SessionUpdate, ToolCallContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
     ToolKind,
 };
-use portcullis_core::{AskId, AskKind, Behavior, NewAsk, Text};
+use portcullis_core::{AskId, AskKind, Behavior, NewAsk};
 use portcullis_wire::front::{Command, PromptNews};
 use portcullis_wire::questions::how_to_allow;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::super::permissions::{self, choices};
+use super::super::permissions::{self, choices, input_of};
 use super::super::updates::words;
 use super::super::{questions, tools};
 use super::{Chosen, Session, Wanted};
 
 /// A form that was not filled in is asked again, but an editor that answers by itself is not asked for ever.
 const MOST_FORMS: u32 = 3;
+/// While the person at the editor may not answer, it is looked so often whether they may by now.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
 /// What was asked about.
 pub(super) struct OpenPrompt {
@@ -26,6 +30,8 @@ pub(super) struct OpenPrompt {
     elsewhere: Option<String>,
     /// How often the editor was asked with a form.
     forms: u32,
+    /// Why the person at the editor may not answer it, as the editor was told.
+    no_answers: Option<String>,
 }
 
 impl Session {
@@ -63,27 +69,59 @@ impl Session {
         if let Some(update) = self.updates.call(&call, &ask.tool, &input) {
             self.update(update).await;
         }
-        let no_answers = self.launched.as_ref().and_then(|launched| launched.no_answers.clone());
-        let (id, is_question) = (ask.id, ask.details.kind == AskKind::Question);
-        if no_answers.is_some() || is_question {
-            self.open.insert(id, OpenPrompt { ask, elsewhere, forms: 0 });
-            return match no_answers {
-                None if self.editor.has_forms() => self.ask_with_form(id, "The agent asks", back),
-                why => self.show_elsewhere(id, why.as_deref()).await,
-            };
+        let id = ask.id;
+        self.open.insert(id, OpenPrompt { ask, elsewhere, forms: 0, no_answers: None });
+        self.look_at_standing(id, Duration::ZERO, back);
+    }
+
+    /// Whether the person at the editor may answer is asked anew for each prompt, and again while they may not: agents come
+    /// and go, and a person may say that the editor is theirs.
+    fn look_at_standing(&self, ask: AskId, after: Duration, back: &mpsc::WeakSender<Wanted>) {
+        let Some(standings) = self.launched.as_ref().map(|launched| launched.standings.clone()) else { return };
+        let back = back.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(after).await;
+            let no_answers = standings.no_answers_here().await;
+            if let Some(back) = back.upgrade() {
+                drop(back.send(Wanted::Standing { ask, no_answers }).await);
+            }
+        });
+    }
+
+    /// Whether the person at the editor may answer a prompt is known: they are asked, or told why not.
+    pub(super) async fn standing(&mut self, id: AskId, no_answers: Option<String>, back: &mpsc::WeakSender<Wanted>) {
+        let Some(prompt) = self.open.get_mut(&id) else { return };
+        let is_question = prompt.ask.details.kind == AskKind::Question;
+        let has_choices = !questions::single_choices(&input_of(&prompt.ask)).is_empty();
+        let is_told = no_answers.is_some() && prompt.no_answers == no_answers;
+        prompt.no_answers.clone_from(&no_answers);
+        match no_answers {
+            Some(why) => {
+                if !is_told {
+                    self.show_elsewhere(id, Some(&why)).await;
+                }
+                self.look_at_standing(id, LOOK_AGAIN, back);
+            }
+            None if is_question && self.editor.has_forms() => self.ask_with_form(id, "The agent asks", back),
+            None if is_question && !has_choices => self.show_elsewhere(id, None).await,
+            None => self.ask_with_options(id, back),
         }
+    }
+
+    fn ask_with_options(&mut self, id: AskId, back: &mpsc::WeakSender<Wanted>) {
+        let Some(OpenPrompt { ask, .. }) = self.open.get(&id) else { return };
+        let (input, call) = (input_of(ask), call_id(ask));
         let fields = ToolCallUpdateFields::new()
             .kind(tools::kind(&ask.tool))
             .status(ToolCallStatus::Pending)
             .title(tools::title(&ask.tool, &input, &self.place.folder))
-            .content(Self::asked_content(&ask, &input))
+            .content(Self::asked_content(ask, &input))
             .locations(tools::locations(&ask.tool, &input))
             .raw_input(input);
-        let options = choices(&ask).iter().map(permissions::Choice::option).collect();
+        let options = choices(ask).iter().map(permissions::Choice::option).collect();
         let request = RequestPermissionRequest::new(self.id.clone(), ToolCallUpdate::new(call, fields), options);
         let sent = self.editor.connection.send_request(request);
         self.prompts.show(id, sent.cancellation_handle());
-        self.open.insert(id, OpenPrompt { ask, elsewhere, forms: 0 });
         bring_back(back, id, async move { Chosen::Option(sent.block_task().await) });
     }
 
@@ -161,9 +199,4 @@ fn bring_back(back: &mpsc::WeakSender<Wanted>, ask: AskId, asking: impl Future<O
 /// The call that a prompt is about; a prompt without one has its own id.
 fn call_id(ask: &NewAsk) -> String {
     ask.details.tool_use_id.clone().unwrap_or_else(|| ask.id.to_string())
-}
-
-fn input_of(ask: &NewAsk) -> Value {
-    let text = ask.details.input.as_ref().map(Text::as_str).unwrap_or_default();
-    serde_json::from_str(text).unwrap_or_default()
 }

@@ -1,6 +1,5 @@
 //! The mode and the model of a session, as the editor sets and shows them.
 
-use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::{
     ConfigOptionUpdate, CurrentModeUpdate, SessionUpdate, SetSessionConfigOptionResponse, SetSessionModeResponse,
 };
@@ -18,7 +17,6 @@ pub(super) enum SettingChange {
 impl Session {
     pub(super) async fn set(&mut self, change: SettingChange, answer: SettingResponder) {
         let refusal = match &change {
-            _ if self.launched.is_none() => Some("Claude Code is not running; say something first".to_owned()),
             SettingChange::Mode(mode) if !self.settings.has_mode(mode) => {
                 Some(format!("mode {mode:?} is not offered; `portcullis acp --permission-mode {mode}` begins in it"))
             }
@@ -26,6 +24,10 @@ impl Session {
         };
         if let Some(why) = refusal {
             return answer.refuse(&why);
+        }
+        if self.launched.is_none() {
+            // The next prompt starts a client with it.
+            return self.has_changed(change, answer).await;
         }
         self.count += 1;
         let request = self.count;
@@ -43,6 +45,10 @@ impl Session {
         if let Some(why) = refused {
             return answer.refuse(&why);
         }
+        self.has_changed(change, answer).await;
+    }
+
+    async fn has_changed(&mut self, change: SettingChange, answer: SettingResponder) {
         let is_mode = matches!(change, SettingChange::Mode(_));
         match change {
             SettingChange::Mode(mode) => self.settings.mode = mode,
@@ -70,15 +76,5 @@ impl Session {
     pub(super) async fn show_options(&mut self) {
         let update = ConfigOptionUpdate::new(self.settings.options());
         self.update(SessionUpdate::ConfigOptionUpdate(update)).await;
-    }
-}
-
-impl SettingResponder {
-    pub(in crate::fronts::acp) fn refuse(self, why: &str) {
-        let error = Error::new(-32602, why);
-        match self {
-            Self::Mode(responder) => drop(responder.respond_with_error(error)),
-            Self::Option(responder) => drop(responder.respond_with_error(error)),
-        }
     }
 }

@@ -5,7 +5,6 @@ use agent_client_protocol::v1::schema::{CompactionStatus, CompactionUpdate, Sess
 use portcullis_core::visible;
 use portcullis_wire::control::Message;
 
-use super::super::updates::words;
 use super::Session;
 use crate::mint::uuid;
 
@@ -61,9 +60,6 @@ impl Session {
         let why = message.error.as_deref().map(|why| format!(" ({})", visible(why))).unwrap_or_default();
         let most = message.max_retries.as_u64().map(|most| format!(", up to {most} times")).unwrap_or_default();
         let text = format!("The model's API refuses the request{status}{why}. Claude Code tries it again{most}.");
-        if self.editor.has_notices() {
-            return self.notice(&text).await;
-        }
-        self.update(words(&format!("\n\n{text}\n\n"))).await;
+        self.notice(&text).await;
     }
 }

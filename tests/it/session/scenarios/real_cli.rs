@@ -1,6 +1,9 @@
-//! The scenarios that matter most, with the real Claude Code behind a scripted model: `claude -p` with hooks, and driven.
+//! The scenarios that matter most, with the real Claude Code behind a scripted model: `claude -p` with hooks, driven, and in an
+//! editor.
 
-use super::table::Connection::{self, Control, HooksHeadless};
+use super::table::Connection::{self, Acp, Control, HooksHeadless};
+use crate::acp::agent::Agent;
+use crate::acp::editor::Editor;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use crate::support::PATIENCE;
@@ -39,7 +42,7 @@ fn check(call: &Call, has_effect: bool, act: impl Fn(&Home, &mut Gate)) {
 /// The same, and then a look at what is left.
 #[track_caller]
 fn check_then(call: &Call, has_effect: bool, act: impl Fn(&Home, &mut Gate), then: impl Fn(&Home)) {
-    for connection in [HooksHeadless, Control] {
+    for connection in [HooksHeadless, Control, Acp] {
         // A session of a killed gate would start the next one by itself.
         let home = Home::without_auto_start();
         home.write_config("allow_bypass = true\n");
@@ -53,13 +56,43 @@ fn check_then(call: &Call, has_effect: bool, act: impl Fn(&Home, &mut Gate), the
             Rule::on_text("make it").call(call.tool, (call.input)(&home)).once(),
             Rule::on_any_result().say("all done"),
         ]);
-        let client = start(&home, &model, call.mode, connection);
-        act(&home, &mut gate);
-        let ran = Ran::of(&client, PATIENCE * 3);
-        assert!(ran.stdout.contains("all done"), "{connection:?}: {ran:?}");
+        if connection == Acp {
+            let editor = in_editor(&home, &model, call.mode);
+            act(&home, &mut gate);
+            editor.is_done();
+        } else {
+            let client = start(&home, &model, call.mode, connection);
+            act(&home, &mut gate);
+            let ran = Ran::of(&client, PATIENCE * 3);
+            assert!(ran.stdout.contains("all done"), "{connection:?}: {ran:?}");
+        }
         assert_eq!(home.project().join(call.file).exists(), has_effect, "{connection:?}");
         then(&home);
     }
+}
+
+/// An editor in which someone has prompted, and looks on.
+struct LookingEditor {
+    editor: Editor,
+    session: String,
+    prompt: u64,
+}
+
+impl LookingEditor {
+    #[track_caller]
+    fn is_done(&self) {
+        let ended = self.editor.response(self.prompt);
+        assert_eq!(ended["result"]["stopReason"], "end_turn", "{ended}");
+        self.editor.hears(&self.session, "all done");
+    }
+}
+
+fn in_editor(home: &Home, model: &Model, mode: &str) -> LookingEditor {
+    let agent = Agent::Ours { model, args: &["--permission-mode", mode] };
+    let editor = Editor::start(home, &agent, &json!({}));
+    let session = editor.new_session(home);
+    let prompt = editor.prompt(&session, "make it");
+    LookingEditor { editor, session, prompt }
 }
 
 fn start(home: &Home, model: &Model, mode: &str, connection: Connection) -> Child {

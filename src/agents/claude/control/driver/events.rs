@@ -7,10 +7,13 @@ use portcullis_wire::stream::EntryKind;
 use tokio::time::Instant;
 
 use super::{Driver, Told};
+use crate::agents::claude::editor::EndedCommand;
 use crate::mint::{fence, uuid};
 
 /// A model takes no larger image.
 const LARGEST_IMAGE: u64 = 5 << 20;
+/// Who speaks where this program has something to tell the model.
+const PROGRAM: &str = "Portcullis";
 
 impl Driver {
     /// Writes what waits, unless that would wake an idle session more often than its owner wants.
@@ -43,6 +46,18 @@ impl Driver {
             let line = user_line_with(&uuid(), &text, &self.images(&frame), speaker);
             self.control.say_of(line, frame.ids().collect(), vec![]);
         }
+    }
+
+    /// Tells the model that a command has ended which it left in the background, as the client does with its own.
+    pub(super) fn command_ended(&mut self, command: &EndedCommand) {
+        if !self.is_ready || self.closing.is_some() {
+            return;
+        }
+        let text = command.summary();
+        self.gate.stream().push(EntryKind::Notice { text: text.clone() });
+        self.tell(Told::Said { by: PROGRAM.to_owned(), note: format!("{PROGRAM}: {text}"), text });
+        self.wrote();
+        self.control.say(user_line_with(&uuid(), &command.notification(), &[], Speaker::Outside));
     }
 
     /// The images that came with an event. Other files are named in its tag.
@@ -79,6 +94,7 @@ impl Driver {
         self.gate.describe(|about| about.is_working = Some(is_busy));
         if !is_busy {
             self.note_turn_end();
+            self.turn_is_explained = false;
             self.tell(Told::Idle);
         }
         self.feed();

@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 
 use crate::agents::claude::control::requests::NoAnswer;
-use crate::agents::claude::editor::EditorTools;
+use crate::agents::claude::editor::{EditorTools, EndedCommand};
 use crate::agents::claude::hosted::StartedChannels;
 use crate::agents::claude::process::StderrTail;
 use crate::session::gatekeeper::{GatekeeperSettings, Judge};
@@ -155,6 +155,8 @@ pub(super) enum TaskMessage {
         answer: Result<(), String>,
     },
     Notice(String),
+    /// A command that the model left in the background of the editor has ended.
+    CommandEnded(EndedCommand),
 }
 
 #[cfg(test)]

@@ -1,18 +1,26 @@
 //! Messages of the client: told on, and read for what they say about the session itself.
 
 use bytes::Bytes;
-use portcullis_wire::control::Message;
+use portcullis_wire::control::{Message, TurnResult};
 use portcullis_wire::stream::{EntryKind, TurnEnd};
 use serde_json::{Map, Value};
 
 use super::{Driver, TaskMessage, Told, UntakenLine};
 use crate::agents::claude::control::requests::REQUEST_TIMEOUT;
 use crate::agents::claude::entries::results;
+use crate::agents::claude::transcript::CLIENT;
+
+/// Why a turn begins that the client has scheduled, as people are told.
+const SCHEDULED: &str = "goes on by itself: what it had scheduled is due";
 
 impl Driver {
     pub(super) fn message(&mut self, line: Bytes, mut message: Box<Message>) {
         // Whoever looks at the session knows a tool by what it does, whichever way it goes.
         message.rename_tools(|tool| self.editor.named(tool).to_owned());
+        if message.kind == "user" {
+            self.audit(&message);
+            message.settle_results(|call| self.editor.made_instead(call));
+        }
         // Before the first turn there is no conversation to go on with, and none where it found none to resume.
         let is_of_turn = self.is_ready && matches!(message.kind.as_str(), "assistant" | "result");
         if is_of_turn && message.session_id.is_some() {
@@ -21,10 +29,15 @@ impl Driver {
         self.stream(&message);
         match (message.kind.as_str(), message.subtype.as_deref()) {
             ("assistant", _) => self.calls.wanted(&message),
-            ("user", _) => self.audit(&message),
             ("command_lifecycle", _) => self.line_is(&message),
+            ("system", Some("task_notification")) => {
+                self.said_by_client(message.summary.as_deref().unwrap_or("a task in the background has ended"));
+            }
             ("system", Some("init")) => {
                 self.described(&message);
+                if self.tells_lines && !self.turn_is_explained {
+                    self.said_by_client("goes on by itself");
+                }
                 if !std::mem::replace(&mut self.knows_servers, true) {
                     self.look_at_servers();
                 }
@@ -53,6 +66,10 @@ impl Driver {
         if state == Some("queued") {
             return;
         }
+        if state == Some("started") && message.wakeup_source.is_some() {
+            self.said_by_client(SCHEDULED);
+        }
+        self.turn_is_explained = true;
         let Some(words) = self.untaken.iter().position(is_it).and_then(|place| self.untaken.remove(place)) else {
             return;
         };
@@ -68,12 +85,8 @@ impl Driver {
             "assistant" => self.entries.said(message),
             "user" => results(message),
             "result" => {
-                let ended = match (self.was_stopped(), message.is_error) {
-                    (true, _) => TurnEnd::Interrupted,
-                    (false, true) => TurnEnd::Failed,
-                    (false, false) => TurnEnd::Done,
-                };
-                vec![EntryKind::Turn { ended, why: message.result.clone().filter(|_| ended == TurnEnd::Failed) }]
+                let was_stopped = self.was_stopped();
+                message.turn_result(was_stopped).map(|result| turn_entry(&result, was_stopped)).into_iter().collect()
             }
             _ => vec![],
         };
@@ -82,11 +95,19 @@ impl Driver {
         }
     }
 
+    /// The client itself puts something before the model, and goes on with it: a command in the background has ended, say.
+    fn said_by_client(&mut self, text: &str) {
+        self.turn_is_explained = true;
+        self.gate.stream().push(EntryKind::Notice { text: format!("{CLIENT}: {text}") });
+        let (by, text, note) = (CLIENT.to_owned(), text.to_owned(), format!("{CLIENT}: {text}"));
+        self.tell(Told::Said { by, text, note });
+    }
+
     fn audit(&mut self, message: &Message) {
         for call in self.calls.finished(message) {
-            let (tool, id) = (call.call.tool.clone(), call.call.tool_use_id.clone().unwrap_or_default());
-            if !self.gatekeeper.after(call) {
-                self.notice(format!("{tool} ran with something else than was allowed; the log has the call {id}"));
+            let (tool, id) = (call.call.tool.clone(), call.call.tool_use_id.clone());
+            if let Some(alarm) = self.gatekeeper.after(call).alarm(&tool, id.as_deref()) {
+                self.notice(alarm);
             }
         }
     }
@@ -134,4 +155,16 @@ impl Driver {
             }
         });
     }
+}
+
+/// The end of a turn, as those who look at the session's stream are told. Whoever stopped it does not ask how it went.
+fn turn_entry(result: &TurnResult, was_stopped: bool) -> EntryKind {
+    let (ended, why) = match result {
+        _ if was_stopped => (TurnEnd::Interrupted, None),
+        TurnResult::Interrupted => (TurnEnd::Interrupted, None),
+        TurnResult::TooManyTurns => (TurnEnd::Failed, Some("it took as many turns as it may".to_owned())),
+        TurnResult::Failed(why) => (TurnEnd::Failed, Some(why.clone())),
+        TurnResult::Done | TurnResult::Refused | TurnResult::TooLong => (TurnEnd::Done, None),
+    };
+    EntryKind::Turn { ended, why }
 }

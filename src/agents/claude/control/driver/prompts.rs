@@ -27,7 +27,7 @@ const AFTER: &str = "after";
 const HOOK_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 /// The hooks we want. A call whose hook fails does not run.
-pub(super) fn wanted_hooks() -> Value {
+pub(in crate::agents::claude::control) fn wanted_hooks() -> Value {
     let before = json!([{"hookCallbackIds": [BEFORE], "timeout": HOOK_TIMEOUT.as_secs(), "onFailure": "block"}]);
     let after = json!([{"hookCallbackIds": [AFTER], "timeout": 60}]);
     json!({"PreToolUse": before, "PostToolUse": after, "PostToolUseFailure": after})
@@ -64,13 +64,14 @@ impl Driver {
         match hook.callback_id.as_str() {
             BEFORE => {
                 let mode = text("permission_mode").or_else(|| self.gate.about().mode);
+                let capabilities = Capabilities { waits: Some(HOOK_TIMEOUT), ..capabilities(mode.as_deref(), &input) };
                 let request = ToolRequest {
                     tool,
                     input,
                     tool_use_id,
                     agent: text("agent_id"),
                     folder: text("cwd"),
-                    capabilities: Capabilities { waits: Some(HOOK_TIMEOUT), ..capabilities(mode.as_deref()) },
+                    capabilities,
                     mode,
                     suggestions: vec![],
                     flags: ClientFlags::default(),
@@ -145,6 +146,7 @@ impl Driver {
             held_up,
             reason: reason(call),
             description: said.into_iter().find(|text| !text.is_empty()),
+            mcp: None,
             plan: None,
         };
         ToolRequest {
@@ -153,7 +155,7 @@ impl Driver {
             tool_use_id: Some(call.tool_use_id.clone()).filter(|id| !id.is_empty()),
             agent: call.agent_id.clone(),
             folder: None,
-            capabilities: capabilities(mode.as_deref()),
+            capabilities: capabilities(mode.as_deref(), &call.input),
             mode,
             suggestions: call.permission_suggestions.clone(),
             flags,
@@ -169,13 +171,13 @@ impl Driver {
 }
 
 /// The control protocol waits for our answer as long as it takes, and nobody else can give one.
-fn capabilities(mode: Option<&str>) -> Capabilities {
+fn capabilities(mode: Option<&str>, input: &Value) -> Capabilities {
     Capabilities {
         source: Source::Control,
         edit: true,
         interrupt: true,
         remember: true,
-        heeds_ask: heeds_ask(mode),
+        heeds_ask: heeds_ask(mode, input),
         terminal: false,
         waits: None,
         without_decision: WithoutDecision::Waits,

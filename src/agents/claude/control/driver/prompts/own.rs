@@ -1,7 +1,7 @@
 //! Calls of tools that work through the editor, as the gatekeeper judges them: as those of the tools that they stand for, by
 //! the client's mode and rules as well as by ours.
 
-use portcullis_core::policy::Mode;
+use portcullis_core::policy::{Mode, remembered};
 use portcullis_wire::control::CanUseTool;
 use portcullis_wire::permission::set_mode;
 use serde_json::{Map, Value, json};
@@ -10,9 +10,6 @@ use tokio_util::sync::CancellationToken;
 use crate::agents::claude::control::requests::{Control, REQUEST_TIMEOUT};
 use crate::agents::claude::editor::{EditorHost, ModelCall, PassedCall, read_client_rules};
 use crate::session::gatekeeper::{Decision, OwnCall, ToolRequest};
-
-/// A longer command is not offered to be allowed for ever.
-const LONGEST_REMEMBERED: usize = 200;
 
 pub(super) struct OwnTools {
     editor: EditorHost,
@@ -88,8 +85,8 @@ impl OwnTools {
 }
 
 fn wanted(request: &ToolRequest, for_us: bool) -> ModelCall {
-    let ToolRequest { tool, input, agent, mode, .. } = request;
-    ModelCall { tool: tool.clone(), input: input.clone(), for_us, agent: agent.clone(), mode: mode.clone() }
+    let ToolRequest { tool, input, agent, mode, tool_use_id, .. } = request.clone();
+    ModelCall { id: tool_use_id, tool, input, for_us, agent, mode }
 }
 
 /// What may be remembered with an allow. The client would suggest to let our tool do anything.
@@ -98,12 +95,10 @@ fn suggestions(tool: &str, input: &Value) -> Vec<Value> {
         "Write" | "Edit" => vec![set_mode(Mode::AcceptEdits.name())],
         "Bash" => {
             let command = input.get("command").and_then(Value::as_str).unwrap_or_default();
-            // What stands for more than itself in a rule would allow more than this command.
-            let is_plain = !command.contains(['*', '(', ')', '\\', '\n']) && !command.ends_with(':');
-            let is_rule = is_plain && !command.trim().is_empty() && command.len() <= LONGEST_REMEMBERED;
-            let rule = json!({"type": "addRules", "rules": [{"toolName": "Bash", "ruleContent": command}],
-                              "behavior": "allow", "destination": "localSettings"});
-            is_rule.then_some(rule).into_iter().collect()
+            let rule = |content: String| json!({"toolName": "Bash", "ruleContent": content});
+            let rules: Vec<Value> = remembered(command).into_iter().map(rule).collect();
+            let add = json!({"type": "addRules", "rules": rules, "behavior": "allow", "destination": "localSettings"});
+            (!rules.is_empty()).then_some(add).into_iter().collect()
         }
         _ => vec![],
     }
@@ -114,12 +109,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_very_command_is_offered_to_be_remembered() {
+    fn what_claude_code_would_offer_for_its_own_tool_is_offered_to_be_remembered() {
         let offered = |command: &str| suggestions("Bash", &json!({"command": command}));
-        assert_eq!(offered("git push")[0]["rules"][0], json!({"toolName": "Bash", "ruleContent": "git push"}));
-        for command in ["rm *", "echo $(x)", "a\nb", "", "x:", &"x".repeat(201)] {
-            assert_eq!(offered(command), Vec::<Value>::new(), "{command}");
-        }
+        assert_eq!(offered("git push origin")[0]["rules"], json!([{"toolName": "Bash", "ruleContent": "git push *"}]));
+        assert_eq!(offered("echo $(x)"), Vec::<Value>::new());
         assert_eq!(suggestions("Edit", &json!({}))[0]["mode"], "acceptEdits");
     }
 }

@@ -1,4 +1,4 @@
-//! Which files a reply may name: those of the working folder, and never one that holds secrets.
+//! Which files of an agent may be shown to people: those of the working folder, and never one that holds secrets.
 
 use std::fs::File;
 use std::path::{Component, Path, PathBuf};
@@ -17,23 +17,26 @@ pub(super) fn check(folder: &Path, paths: &[String]) -> Result<Vec<(SentFile, Fi
     if paths.len() > MOST_FILES {
         return Err(format!("a reply takes at most {MOST_FILES} files"));
     }
-    paths.iter().map(|path| check_one(folder, path)).collect()
+    paths.iter().map(|path| open_in(folder, Path::new(path)).map_err(|why| format!("{path} {why}"))).collect()
 }
 
-fn check_one(folder: &Path, path: &str) -> Result<(SentFile, File), String> {
-    let folder = folder.canonicalize().map_err(|error| format!("the working folder cannot be read: {error}"))?;
+/// Opens a file that may leave, or says why it may not.
+pub(super) fn open_in(folder: &Path, path: &Path) -> Result<(SentFile, File), String> {
+    let folder =
+        folder.canonicalize().map_err(|error| format!("is not sent: the working folder cannot be read: {error}"))?;
+    let cannot = |error: std::io::Error| format!("cannot be read: {error}");
     // Links are followed first: what counts is the file that would leave.
-    let file: PathBuf = folder.join(path).canonicalize().map_err(|error| format!("{path}: {error}"))?;
+    let file: PathBuf = folder.join(path).canonicalize().map_err(cannot)?;
     let Ok(inside) = file.strip_prefix(&folder) else {
-        return Err(format!("{path} is outside of the working folder {}", folder.display()));
+        return Err(format!("is outside of the working folder {}", folder.display()));
     };
     if is_protected(inside) {
-        return Err(format!("{path} is protected and is not sent"));
+        return Err("is protected and is not sent".to_owned());
     }
-    let open = open_plain(&file).map_err(|error| format!("{path}: {error}"))?;
-    let about = open.metadata().map_err(|error| format!("{path}: {error}"))?;
+    let open = open_plain(&file).map_err(cannot)?;
+    let about = open.metadata().map_err(cannot)?;
     if about.len() > LARGEST_FILE as u64 {
-        return Err(format!("{path} is larger than {LARGEST_FILE} bytes"));
+        return Err(format!("is larger than {LARGEST_FILE} bytes"));
     }
     Ok((SentFile { path: file.display().to_string(), size: about.len() }, open))
 }

@@ -1,0 +1,108 @@
+//! The processes of `portcullis acp`, each started by an editor, and which one a process is for ever.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{Ancestry, arguments_of, everyone, folder_of, name_of};
+
+/// Which process this is: no other one is ever named so, also when its number is used again. None where the system does not
+/// tell.
+#[cfg(target_os = "linux")]
+pub(crate) fn identity(pid: u32) -> Option<String> {
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(format!("{pid}:{}:{}", boot.trim(), start_of(pid)?))
+}
+
+/// When it began, in ticks since the system did.
+#[cfg(target_os = "linux")]
+pub(super) fn start_of(pid: u32) -> Option<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in brackets and may hold anything; the start is the twentieth field after it.
+    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn identity(pid: u32) -> Option<String> {
+    // In every language it would name the day differently, and the gate may have been started in another.
+    let mut ps = std::process::Command::new("ps");
+    let output = ps.args(["-o", "lstart=", "-p", &pid.to_string()]).env("LC_ALL", "C").output().ok()?;
+    let start = String::from_utf8(output.stdout).ok()?;
+    let start = start.split_whitespace().collect::<Vec<_>>().join("-");
+    (!start.is_empty()).then(|| format!("{pid}:{start}"))
+}
+
+/// A `portcullis acp` whose person may say that the editor above it is theirs.
+#[derive(Debug)]
+pub(crate) struct EditorProcess {
+    pub(crate) process: String,
+    /// What it is, for people: itself, and what has started it as far as the system tells.
+    pub(crate) what: String,
+    /// The file that runs, where the system tells.
+    pub(crate) program: Option<PathBuf>,
+    pub(crate) arguments: Vec<String>,
+    /// Where it was started.
+    pub(crate) folder: Option<PathBuf>,
+    pub(crate) age: Option<Duration>,
+}
+
+impl EditorProcess {
+    /// Why it is none, where it is not. What runs inside an agent is nobody's, whatever anyone says.
+    pub(crate) fn of(pid: u32) -> Result<Self, &'static str> {
+        let process = identity(pid).ok_or("is not there")?;
+        if !serves_an_editor(pid) {
+            return Err("is no `portcullis acp`");
+        }
+        let ancestry = Ancestry::of(pid);
+        if ancestry.agent().is_some() {
+            return Err("runs inside an agent");
+        }
+        let above = ancestry.above().iter().take(3).map(|pid| format!("{} (pid {pid})", name_of(*pid)));
+        let below: Vec<String> = above.collect();
+        let below = if below.is_empty() { String::new() } else { format!(", started by {}", below.join(", by ")) };
+        Ok(Self {
+            process,
+            what: format!("portcullis acp (pid {pid}){below}"),
+            program: std::fs::read_link(format!("/proc/{pid}/exe")).ok(),
+            arguments: arguments_of(pid).unwrap_or_default(),
+            folder: folder_of(pid),
+            age: ancestry.own_age(),
+        })
+    }
+}
+
+/// Those of them that run, of every user whose processes can be seen.
+pub(crate) fn serving_editors() -> Vec<u32> {
+    everyone().into_iter().map(|(pid, _)| pid).filter(|pid| serves_an_editor(*pid)).collect()
+}
+
+/// By what it was started as, and by the name of its file: the one that runs may be of another release.
+fn serves_an_editor(pid: u32) -> bool {
+    // Elsewhere only the arguments tell, which a program can choose.
+    let file = std::fs::read_link(format!("/proc/{pid}/exe")).ok();
+    let file = file.as_deref().and_then(std::path::Path::file_name).and_then(std::ffi::OsStr::to_str);
+    let is_called = |name: &str| name.strip_suffix(" (deleted)").unwrap_or(name) == "portcullis";
+    let is_program = if cfg!(target_os = "linux") { file.is_some_and(is_called) } else { true };
+    is_program
+        && arguments_of(pid).is_some_and(|words| {
+            let is_ours = words.first().is_some_and(|word| word.rsplit('/').next() == Some("portcullis"));
+            is_ours && words.get(1).is_some_and(|word| word == "acp") && words.get(2).is_none_or(|word| word != "trust")
+        })
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_keeps_its_identity_and_shares_it_with_nobody() {
+        let own = identity(std::process::id());
+        assert!(own.is_some() && own == identity(std::process::id()));
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        let of_child = identity(child.id());
+        assert_eq!(EditorProcess::of(child.id()).unwrap_err(), "is no `portcullis acp`");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(of_child.is_some() && of_child != own);
+        assert_eq!((identity(child.id()), EditorProcess::of(child.id()).unwrap_err()), (None, "is not there"));
+    }
+}

@@ -1,0 +1,146 @@
+//! An editor of which nobody can tell who has started it: it answers prompts once its person says that it is theirs.
+
+use super::agent::Agent;
+use super::editor::Editor;
+use crate::fakes::model::Model;
+use crate::fakes::script::Rule;
+use crate::support::child::Stdin;
+use crate::support::home::Home;
+use crate::support::standin::StandIn;
+use crate::support::terminal::Terminal;
+use crate::support::{PATIENCE, until};
+use serde_json::{Value, json};
+use std::fs;
+
+fn touch(name: &str) -> Value {
+    json!({"command": format!("touch {name}"), "description": "Make it"})
+}
+
+/// A session was there earlier today, and is over.
+fn earlier_session(home: &Home) {
+    let session = StandIn::start_under_an_agent(home, &[]);
+    home.attached(1);
+    session.close_stdin();
+    until("its end", || Some(()).filter(|()| home.status()["sessions"] == 0));
+}
+
+/// What a line says that an agent has left behind.
+fn left_behind(home: &Home, wrapper: &str, line: &str) -> String {
+    let out = home.project().join("out");
+    fs::write(&out, "").unwrap();
+    let program = home.command(&[]).get_program().display().to_string();
+    let line = line.replace("$P", &program);
+    let mut shell = home.program("sh");
+    let waiting = format!(
+        "(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; {wrapper} {line} > out 2>&1; echo FINISHED >> out) &"
+    );
+    shell.args(["-c", &waiting]);
+    home.spawn(shell, Stdin::Nothing).wait_exit(PATIENCE);
+    until("its answer", || fs::read_to_string(&out).ok().filter(|text| text.contains("FINISHED")))
+}
+
+/// The number of the process that the editor is told to have trusted.
+fn number_shown(editor: &Editor, session: &str) -> String {
+    let update = editor.update(session, "how it is answered", |update| update.to_string().contains("acp trust "));
+    let text = update.to_string();
+    let (_, rest) = text.split_once("portcullis acp trust ").unwrap();
+    rest.chars().take_while(char::is_ascii_digit).collect()
+}
+
+fn asked(editor: &Editor) -> bool {
+    editor.frames().iter().any(|frame| frame.value["method"] == "session/request_permission")
+}
+
+#[test]
+fn an_editor_that_nobody_knows_answers_once_its_person_says_that_it_is_theirs() {
+    let home = Home::new();
+    let gate = home.serve();
+    earlier_session(&home);
+    let model = Model::start(vec![
+        Rule::on_text("make one").call("Bash", touch("one.txt")).once(),
+        Rule::on_text("make two").call("Bash", touch("two.txt")).once(),
+        Rule::on_any_result().say("done"),
+    ]);
+    let editor = Editor::start(&home, &Agent::LeftBehind { model: &model }, &json!({}));
+    let session = editor.new_session(&home);
+    let prompt = editor.prompt(&session, "make one");
+    let pid = number_shown(&editor, &session);
+    let doctor = home.run(&["doctor"]).stdout;
+    assert!(doctor.contains(&format!("portcullis acp trust {pid}")), "{doctor}");
+    assert!(!asked(&editor), "it may be an agent's");
+
+    // What an agent has left behind, in whichever way, cannot say it.
+    for wrapper in ["", "setsid -w", "sh -c 'exec \"$@\"' -"] {
+        let said = left_behind(&home, wrapper, &format!("$P acp trust {pid}"));
+        assert!(said.contains("refused to trust an editor") && said.contains("its parent process is gone"), "{said}");
+        let by_hand = format!(
+            "curl -s --unix-socket {}/gate.sock -H 'content-type: application/json' -d '{{\"pid\": {pid}}}' \
+             http://localhost/api/v1/editors",
+            home.folder().display()
+        );
+        let said = left_behind(&home, wrapper, &by_hand);
+        assert!(said.contains("its parent process is gone"), "{said}");
+    }
+    assert!(!asked(&editor) && !home.project().join("one.txt").exists());
+    home.run(&["acp", "trust", &gate.pid().to_string()]).refused(1, "is no `portcullis acp`");
+
+    // Without a terminal nobody can be asked, and a person sees which process it is before they answer.
+    home.run(&["acp", "trust", &pid]).refused(1, "there is no terminal to ask at");
+    let mut terminal = Terminal::start(home.command(&["acp", "trust", &pid]));
+    let shown = terminal.until("[y/N]");
+    let program = home.command(&[]).get_program().display().to_string();
+    let wanted =
+        [format!("portcullis acp (pid {pid})"), program, home.project().display().to_string(), " ago".to_owned()];
+    for what in wanted {
+        assert!(shown.contains(&what), "{what}: {shown}");
+    }
+    terminal.type_line("n");
+    assert!(!terminal.wait().success());
+    assert!(!asked(&editor) && home.records("editor_trusted").is_empty(), "nobody has said yes");
+    let mut terminal = Terminal::start(home.command(&["acp", "trust", &pid]));
+    terminal.until("[y/N]");
+    terminal.type_line("y");
+    assert!(terminal.wait().success());
+    // The prompt that was open is asked now, and its answer counts.
+    editor.choose(&editor.permission(), "allow_once");
+    assert_eq!(editor.stop_reason(prompt), "end_turn");
+    assert!(home.project().join("one.txt").exists());
+    let log = home.run(&["log"]).ok().stdout;
+    assert!(log.contains("says that an editor is theirs: portcullis acp"), "{log}");
+    let doctor = home.run(&["doctor"]).stdout;
+    let trusted = format!("prompts are answered in the editor of process {pid}: owner said ");
+    assert!(doctor.contains(&trusted) && !doctor.contains(&format!("acp trust {pid}")), "{doctor}");
+
+    // It is on the record: the next gate knows it, too.
+    gate.kill_9();
+    let _gate = home.serve();
+    let prompt = editor.prompt(&session, "make two");
+    editor.choose(&editor.permission(), "allow_once");
+    assert_eq!(editor.stop_reason(prompt), "end_turn");
+    assert!(home.project().join("two.txt").exists());
+    editor.child.close_stdin();
+}
+
+#[test]
+fn one_editor_that_is_trusted_lets_no_other_answer() {
+    let home = Home::new();
+    let _gate = home.serve();
+    earlier_session(&home);
+    let model =
+        Model::start(vec![Rule::on_text("make one").call("Bash", touch("one.txt")), Rule::on_any_result().say("done")]);
+    let start = || {
+        let editor = Editor::start(&home, &Agent::LeftBehind { model: &model }, &json!({}));
+        let session = editor.new_session(&home);
+        editor.prompt(&session, "make one");
+        let pid = number_shown(&editor, &session);
+        (editor, pid)
+    };
+    let ((mine, pid), (other, of_other)) = (start(), start());
+    assert_ne!(pid, of_other);
+    home.run(&["acp", "trust", &pid, "--yes"]).ok();
+    mine.permission();
+    assert!(!asked(&other), "each is trusted alone");
+    for editor in [&mine, &other] {
+        editor.child.close_stdin();
+    }
+}

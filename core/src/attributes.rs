@@ -54,7 +54,8 @@ fn is_of_file(name: &str) -> bool {
 
 /// A model reads `Sender` as it reads `sender`.
 fn is_among(names: &[&str], name: &str) -> bool {
-    names.iter().any(|known| known.eq_ignore_ascii_case(name))
+    // Nearly all are written as we write them, which is compared in one step.
+    names.contains(&name) || names.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 
 /// Whether a client puts an attribute of this name into its tag. It drops others without a word.

@@ -8,6 +8,7 @@ mod attributes;
 mod connector;
 mod decide;
 mod event;
+mod few;
 mod ids;
 mod input;
 mod names;
@@ -34,6 +35,7 @@ pub use decide::decide;
 pub use event::{
     ChatId, DeliveryWay, Event, EventLife, IdempotencyKey, Label, Reply, SentFile, Text, TrackedEvent, combined,
 };
+pub use few::Few;
 pub use ids::{AskId, Code, EventId, IdText, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 pub use input::{Answer, Effect, Input, NotAVerdict, Notice, Refusal, Topic, VerdictTarget};
 pub use names::UnknownName;

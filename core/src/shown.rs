@@ -84,14 +84,14 @@ pub fn spelled_out(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// The letters that names begin with, in either case.
-const fn first_letters(names: &[&str]) -> [bool; 128] {
-    let mut letters = [false; 128];
+/// For each letter which of the names begin with it, in either case: a bit for each name.
+const fn by_first_letter(names: &[&str]) -> [u16; 128] {
+    let mut letters = [0; 128];
     let mut name = 0;
     while name < names.len() {
         let first = names[name].as_bytes()[0];
-        letters[first.to_ascii_lowercase() as usize] = true;
-        letters[first.to_ascii_uppercase() as usize] = true;
+        letters[first.to_ascii_lowercase() as usize] |= 1 << name;
+        letters[first.to_ascii_uppercase() as usize] |= 1 << name;
         name += 1;
     }
     letters
@@ -99,28 +99,43 @@ const fn first_letters(names: &[&str]) -> [bool; 128] {
 
 /// Whether what stands behind a bracket makes it one of the client's own marks.
 fn is_frame(bracket: &str, after: &str, passed_over: impl Fn(char) -> bool) -> bool {
-    static FRAME_LETTERS: [bool; 128] = first_letters(&FRAMES);
-    static BRACKETED_LETTERS: [bool; 128] = first_letters(&BRACKETED);
-    let known: &[&str] = if bracket == "<" { &FRAMES } else { &BRACKETED };
-    let begin_with = if bracket == "<" { &FRAME_LETTERS } else { &BRACKETED_LETTERS };
+    static FRAME_LETTERS: [u16; 128] = by_first_letter(&FRAMES);
+    static BRACKETED_LETTERS: [u16; 128] = by_first_letter(&BRACKETED);
+    let (known, by_letter): (&[&str], _) = match bracket {
+        "<" => (&FRAMES, &FRAME_LETTERS),
+        _ => (&BRACKETED, &BRACKETED_LETTERS),
+    };
     let name = after.trim_start_matches(passed_over);
-    let Some(first) = name.bytes().next() else { return false };
-    if first.is_ascii() && !begin_with[usize::from(first)] {
+    let Some(&first) = name.as_bytes().first() else { return false };
+    // Letters that take no room may stand before any name, and are never ASCII.
+    let mut possible = by_letter.get(usize::from(first)).copied().unwrap_or(u16::MAX);
+    while let Some(frame) = known.get(possible.trailing_zeros() as usize) {
+        if is_named(name, frame) {
+            return true;
+        }
+        possible &= possible - 1;
+    }
+    false
+}
+
+/// Whether a name begins so, whatever case its letters have and whatever stands between them that takes no room.
+fn is_named(name: &str, frame: &str) -> bool {
+    // The first letter is known to be the same. Most differ in the second.
+    if let [first, second, ..] = name.as_bytes()
+        && first.is_ascii()
+        && second.is_ascii()
+        && !second.eq_ignore_ascii_case(&frame.as_bytes()[1])
+    {
         return false;
     }
-    known.iter().any(|frame| {
-        // Letters that take no room are never ASCII: without any it has to be just this.
-        if first.is_ascii() && !first.eq_ignore_ascii_case(&frame.as_bytes()[0]) {
-            return false;
-        }
-        match name.as_bytes().get(..frame.len()) {
-            None => return false,
-            Some(start) if start.is_ascii() => return start.eq_ignore_ascii_case(frame.as_bytes()),
-            Some(_) => {}
-        }
-        let mut letters = name.chars().filter(|letter| !takes_no_room(*letter));
-        frame.chars().all(|wanted| letters.next().is_some_and(|letter| letter.eq_ignore_ascii_case(&wanted)))
-    })
+    match name.as_bytes().get(..frame.len()) {
+        None => return false,
+        // Without any of those it has to be just this.
+        Some(start) if start.is_ascii() => return start.eq_ignore_ascii_case(frame.as_bytes()),
+        Some(_) => {}
+    }
+    let mut letters = name.chars().filter(|letter| !takes_no_room(*letter));
+    frame.chars().all(|wanted| letters.next().is_some_and(|letter| letter.eq_ignore_ascii_case(&wanted)))
 }
 
 /// Whether [`neutralise`] and [`spelled_out`] would leave a text alone.

@@ -3,9 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
+use foldhash::fast::RandomState;
+
 use crate::ask::{Ask, AskLife, UnaskedCall};
 use crate::connector::{ConnectorName, Identity};
 use crate::event::{ChatId, EventLife, Label, Reply, TrackedEvent};
+use crate::few::Few;
 use crate::ids::{AskId, Code, EventId, Moment, ReplyId, SessionId, TokenId};
 use crate::input::{Notice, Topic};
 use crate::people::{Pairing, Person, Role, Token, TokenScope};
@@ -47,11 +50,14 @@ pub struct Chat {
     /// Where its next event goes.
     pub session: Option<SessionId>,
     /// Sessions that were given one of its events, and so may reply.
-    pub shown_to: Vec<SessionId>,
+    pub shown_to: Few<SessionId>,
     /// Delivered events that no reply has answered yet.
-    pub unanswered: Vec<EventId>,
+    pub unanswered: Few<EventId>,
     pub used: Moment,
 }
+
+/// Looked up several times for each event.
+type Chats = HashMap<ChatId, Chat, RandomState>;
 
 /// The event that a sender sent with an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -134,7 +140,7 @@ pub struct State {
     joined: BTreeMap<AskId, Code>,
     /// When the gate last started: what was open then has a little longer.
     opened: Moment,
-    chats: HashMap<ChatId, Chat>,
+    chats: Chats,
     /// Chats in the order they may be forgotten, each with its use when it was put here.
     chat_order: VecDeque<(ChatId, Moment)>,
     /// The number of the last conversation that nobody named.

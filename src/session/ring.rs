@@ -3,6 +3,8 @@
 //! Each entry has a number that is never given twice. Whoever has an entry has it for good, so that one that was handed
 //! out is not changed any more; words that nobody has seen yet are put together.
 
+mod kept;
+
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
@@ -13,6 +15,7 @@ use tokio::sync::Notify;
 use crate::fixed;
 use crate::locks::locked;
 use crate::mint::now;
+use kept::KeptEntry;
 
 /// As much of the stream is kept.
 const KEPT: usize = 4 << 20;
@@ -46,13 +49,6 @@ struct RingState {
     looks: BTreeMap<u64, Looking>,
 }
 
-struct KeptEntry {
-    n: u64,
-    at: u64,
-    kind: EntryKind,
-    bytes: usize,
-}
-
 /// One who looks.
 struct Looking {
     /// The last number that they have, as far as is known.
@@ -84,12 +80,12 @@ impl StreamRing {
     pub(crate) fn push_from(&self, kind: EntryKind, at: u64) {
         let mut state = self.state();
         if !state.put_together(&kind) {
-            let bytes = kind.size();
             state.newest += 1;
-            let last = state.kept.back().map_or(0, |last| last.at);
-            let (n, at) = (state.newest, at.min(now().0).max(last));
-            state.kept.push_back(KeptEntry { n, at, kind, bytes });
-            state.bytes += bytes;
+            let last = state.kept.back();
+            let at = at.min(now().0).max(last.map_or(0, |last| last.at));
+            let entry = KeptEntry::new(state.newest, at, kind, last);
+            state.bytes += entry.bytes;
+            state.kept.push_back(entry);
         }
         while state.bytes > self.most
             && state.kept.len() > 1
@@ -171,22 +167,12 @@ impl StreamRing {
 impl RingState {
     /// Puts words behind those of the same block, where nobody has seen those yet.
     fn put_together(&mut self, new: &EntryKind) -> bool {
-        let EntryKind::Text { message, block, text, agent } = new else { return false };
         let handed = self.handed;
-        let Some(KeptEntry {
-            n, kind: EntryKind::Text { message: of, block: at, text: before, agent: by }, bytes, ..
-        }) = self.kept.back_mut()
-        else {
-            return false;
-        };
-        let fits = before.len() + text.len() <= LONGEST_TEXT;
-        if *n <= handed || (&*of, &*at, &*by) != (message, block, agent) || !fits {
-            return false;
-        }
-        before.push_str(text);
-        *bytes += text.len();
-        self.bytes += text.len();
-        true
+        let Some(last) = self.kept.back_mut().filter(|last| last.n > handed) else { return false };
+        let before = last.bytes;
+        let is_put = last.put_together(new, LONGEST_TEXT);
+        self.bytes += last.bytes - before;
+        is_put
     }
 
     fn is_drained(&self) -> bool {
@@ -206,7 +192,7 @@ impl RingState {
             if bytes > BATCH && !entries.is_empty() {
                 break;
             }
-            let entry = StreamEntry { n: Some(kept.n), at: kept.at, kind: kept.kind.clone() };
+            let entry = StreamEntry { n: Some(kept.n), at: kept.at, kind: kept.kind() };
             // It always can be written: its keys are text.
             let Ok(entry) = RawEntry::of(&entry) else { break };
             entries.push(NumberedEntry { n: kept.n, entry });

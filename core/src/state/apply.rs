@@ -1,12 +1,13 @@
 //! [`State::apply`] is the only place where a state changes, live and in replay alike. It decides nothing.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use super::{AskRecords, Chat, KeptReply, Queue, State, UsedKey};
+use super::{AskRecords, Chat, Chats, KeptReply, Queue, State, UsedKey};
 use crate::ask::{AskLife, ReportedOutcome};
-use crate::event::{ChatId, DeliveryWay, Event, EventLife, Label, Reply, Text, TrackedEvent};
+use crate::event::{DeliveryWay, Event, EventLife, Label, Reply, Text, TrackedEvent};
+use crate::few::Few;
 use crate::ids::{EventId, Moment, OrderId, ReplyId, SessionId};
 use crate::record::{Moves, Record};
 use crate::session::{Order, OrderOutcome, Presence, Session, SessionAbout, TrackedOrder};
@@ -193,8 +194,8 @@ impl State {
             owner: event.sender.clone(),
             credential: event.credential.clone(),
             session: to,
-            shown_to: vec![],
-            unanswered: vec![],
+            shown_to: Few::default(),
+            unanswered: Few::default(),
             used: event.at,
         });
         self.chat_order.push_back((event.chat.clone(), event.at));
@@ -238,7 +239,7 @@ impl State {
         let Some(tracked) = self.events.get_mut(&id) else { return };
         tracked.life = EventLife::Seen { at };
         if let Some(chat) = self.chats.get_mut(&tracked.event.chat) {
-            chat.unanswered.retain(|event| *event != id);
+            chat.unanswered.forget(&id);
         }
     }
 
@@ -336,8 +337,8 @@ impl State {
             tracked.delivered = Some((at, way));
             tracked.first_delivered.get_or_insert(at);
             if let Some(chat) = self.chats.get_mut(&tracked.event.chat) {
-                remember(&mut chat.shown_to, session, self.memory.of_one_chat);
-                remember(&mut chat.unanswered, *id, self.memory.of_one_chat);
+                chat.shown_to.remember(session, self.memory.of_one_chat);
+                chat.unanswered.remember(*id, self.memory.of_one_chat);
             }
             if waited {
                 self.note_settled(*id);
@@ -420,11 +421,7 @@ impl Queue {
 }
 
 /// Puts a waiting event on the queue of another session. Its conversation goes with it.
-fn relocate(
-    (queues, chats): (&mut Queues, &mut HashMap<ChatId, Chat>),
-    tracked: &mut TrackedEvent,
-    to: Option<SessionId>,
-) {
+fn relocate((queues, chats): (&mut Queues, &mut Chats), tracked: &mut TrackedEvent, to: Option<SessionId>) {
     dequeue(queues, tracked);
     tracked.to = to;
     queues.entry(to).or_default().add(tracked);
@@ -448,14 +445,4 @@ fn dequeue(queues: &mut Queues, tracked: &TrackedEvent) {
     if queue.events.is_empty() {
         queues.remove(&tracked.to);
     }
-}
-
-fn remember<T: PartialEq>(list: &mut Vec<T>, item: T, most: usize) {
-    if list.contains(&item) {
-        return;
-    }
-    if list.len() == most {
-        list.remove(0);
-    }
-    list.push(item);
 }

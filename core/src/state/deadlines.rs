@@ -40,6 +40,8 @@ impl State {
     pub(crate) fn pairs(&self) -> impl Iterator<Item = (AskId, AskId, Moment)> {
         let previews = self.open_asks().filter(|ask| ask.source == Source::Channel);
         previews.filter_map(move |preview| {
+            // Most have none. Those that were settled may be many.
+            self.open_asks().find(|whole| may_be_one(preview, whole))?;
             let whole = only(self.unpaired(preview.at).filter(|whole| may_be_one(preview, whole)))?;
             only(self.unpaired(whole.at).filter(|other| may_be_one(other, whole)))?;
             let is_open = self.open_asks.contains(&whole.id);

@@ -1,6 +1,8 @@
 //! The gate's half of the link: messages of an attached process in, inputs to the hub, and what is for the session out.
 
 mod answers;
+mod pace;
+mod write;
 
 use std::time::Duration;
 
@@ -10,26 +12,25 @@ use futures_util::stream::FuturesUnordered;
 use portcullis_core::{AskId, Goodbye, Input, SessionId};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::link::{
-    Answered, AttachRequest, ChannelEvent, EventFrame, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening,
-    SessionMessage, VERSIONS, WITH_LINES, WITH_STREAM, WITH_TAKING_BACK, agree, put_event,
+    Answered, AttachRequest, ChannelEvent, GateMessage, Greeting, LONGEST_LINE, Numbered, Opening, SessionMessage,
+    VERSIONS, WITH_LINES, WITH_STREAM, agree,
 };
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::outlets::{Outlet, ToSession};
+use super::outlets::Outlet;
 use super::streams::Streams;
 use super::{Hub, Peer, Trouble, Usage};
 use crate::lines::{Lines, put_json};
-use crate::stream::{Reader, Writer, split};
+use crate::stream::{Reader, split};
 use answers::{input_of, told};
+pub(crate) use pace::WakeBudget;
+use write::{LinkForm, write};
 
 /// A process that says nothing after it connected is not one of ours.
 const HELLO_WITHIN: Duration = Duration::from_secs(10);
-
-/// Bytes of the buffer that are kept between writes.
-const KEPT_CAPACITY: usize = 64 << 10;
 
 /// What a link needs to know of its gate.
 #[derive(Clone)]
@@ -44,6 +45,7 @@ pub(crate) struct Gate {
     pub(crate) answerer: Option<Peer>,
     /// The streams of the sessions that are attached.
     pub(crate) streams: Streams,
+    pub(crate) wakes: WakeBudget,
 }
 
 /// A link for a session that lives in the gate's own process. Returns the session's end of it.
@@ -89,7 +91,7 @@ pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -
     let _stream = (version >= WITH_STREAM).then(|| gate.streams.open(session, number, answers.clone()));
     let stop = gate.stop.clone();
     let form = LinkForm { version, lines: wants_lines && version >= WITH_LINES, max_context: gate.max_context };
-    let writing = tokio::spawn(write(writer, outgoing, answered, form));
+    let writing = tokio::spawn(write(writer, outgoing, answered, form, gate.wakes.clone()));
     let reading = read(lines, &gate, session, answers);
     let why = tokio::select! {
         why = reading => why,
@@ -212,73 +214,6 @@ async fn is_of_a_person(gate: &Gate) -> bool {
 
 fn done(n: u64, answered: Result<Answered, Fault>) -> GateMessage<'static> {
     GateMessage::Done { n, answer: answered.unwrap_or_else(Answered::Refused) }
-}
-
-/// How a process is told of what is for its session.
-#[derive(Clone, Copy)]
-struct LinkForm {
-    version: u16,
-    /// Events as finished lines, where that says all.
-    lines: bool,
-    max_context: Option<usize>,
-}
-
-/// Writes what is for the session, as much in one write as has come together.
-async fn write(
-    mut writer: Writer,
-    mut outgoing: mpsc::Receiver<ToSession>,
-    mut answers: mpsc::Receiver<GateMessage<'static>>,
-    form: LinkForm,
-) -> anyhow::Result<()> {
-    let put = |bytes: &mut Vec<u8>, next: &ToSession| match next {
-        // One of before does not know the word.
-        ToSession::Message(message)
-            if form.version < WITH_TAKING_BACK && matches!(**message, GateMessage::TakeBack { .. }) =>
-        {
-            Ok(())
-        }
-        next => put_to_session(bytes, next, form),
-    };
-    let mut bytes = Vec::new();
-    loop {
-        tokio::select! {
-            // An attach is answered behind what stands for the session already, such as a stop.
-            biased;
-            next = outgoing.recv() => match next {
-                Some(next) => put(&mut bytes, &next)?,
-                // The hub let go of this process: it fell behind, or another took its place.
-                None => break,
-            },
-            Some(answer) = answers.recv() => put_json(&mut bytes, &answer)?,
-        }
-        while bytes.len() < 1 << 20
-            && let Ok(next) = outgoing.try_recv()
-        {
-            put(&mut bytes, &next)?;
-        }
-        while let Ok(answer) = answers.try_recv() {
-            put_json(&mut bytes, &answer)?;
-        }
-        writer.write_all(&bytes).await?;
-        bytes.clear();
-        // What one large event needed is not kept for the small ones.
-        bytes.shrink_to(KEPT_CAPACITY);
-    }
-    writer.shutdown().await?;
-    Ok(())
-}
-
-fn put_to_session(bytes: &mut Vec<u8>, outgoing: &ToSession, form: LinkForm) -> std::io::Result<()> {
-    match outgoing {
-        ToSession::Event(held, also) => {
-            // About what it takes in quotes, so that what is large need not move while it is written.
-            let size = held.event.text.len().min(form.max_context.unwrap_or(usize::MAX));
-            bytes.reserve(size + size / 8 + 512);
-            let frame = EventFrame { also: also.clone(), ..EventFrame::of(held, form.max_context) };
-            if form.lines { Ok(put_event(bytes, frame)?) } else { put_json(bytes, &GateMessage::Event(frame)) }
-        }
-        ToSession::Message(message) => put_json(bytes, message),
-    }
 }
 
 /// What a session is told that looks whether a gate can write down what happens.

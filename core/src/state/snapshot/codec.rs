@@ -1,8 +1,10 @@
 //! Values as bytes and back. Nobody but the program that wrote them reads them, so nothing in them says what they are.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::hash::Hash;
+use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
+
+use crate::few::Few;
 
 /// A value that a snapshot holds.
 pub(in crate::state) trait Saved: Sized {
@@ -155,11 +157,11 @@ macro_rules! saved_lists {
     )+};
 }
 
-saved_lists!(Vec, VecDeque, BTreeSet: Ord);
+saved_lists!(Vec, VecDeque, Few, BTreeSet: Ord);
 
 macro_rules! saved_maps {
-    ($($map:ident: $($bound:ident)|+),+) => {$(
-        impl<K: Saved $(+ $bound)+, V: Saved> Saved for $map<K, V> {
+    ($($map:ty where [$($bounds:tt)+]),+) => {$(
+        impl<$($bounds)+> Saved for $map {
             fn save(&self, out: &mut Vec<u8>) {
                 self.len().save(out);
                 for (key, value) in self {
@@ -175,7 +177,10 @@ macro_rules! saved_maps {
     )+};
 }
 
-saved_maps!(BTreeMap: Ord, HashMap: Eq | Hash);
+saved_maps!(
+    BTreeMap<K, V> where [K: Saved + Ord, V: Saved],
+    HashMap<K, V, S> where [K: Saved + Eq + Hash, V: Saved, S: BuildHasher + Default]
+);
 
 /// Small numbers, as large ones.
 macro_rules! saved_numbers {

@@ -159,7 +159,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
         stop: stop.clone(),
         answerer: None,
         streams: Streams::default(),
-        wakes: link::WakeBudget::default(),
+        pace: link::WakePace::default(),
     };
     let owner = TokenHash::of(token.expose());
     let is_owner = Box::new(move |presented: &str| owner.matches(presented));

@@ -26,7 +26,7 @@ use super::{Hub, Peer, Trouble, Usage};
 use crate::lines::{Lines, put_json};
 use crate::stream::{Reader, split};
 use answers::{input_of, told};
-pub(crate) use pace::WakeBudget;
+pub(crate) use pace::WakePace;
 use write::{LinkForm, write};
 
 /// A process that says nothing after it connected is not one of ours.
@@ -45,7 +45,7 @@ pub(crate) struct Gate {
     pub(crate) answerer: Option<Peer>,
     /// The streams of the sessions that are attached.
     pub(crate) streams: Streams,
-    pub(crate) wakes: WakeBudget,
+    pub(crate) pace: WakePace,
 }
 
 /// A link for a session that lives in the gate's own process. Returns the session's end of it.
@@ -91,7 +91,7 @@ pub(crate) async fn serve(stream: UnixStream, already_read: &[u8], gate: Gate) -
     let _stream = (version >= WITH_STREAM).then(|| gate.streams.open(session, number, answers.clone()));
     let stop = gate.stop.clone();
     let form = LinkForm { version, lines: wants_lines && version >= WITH_LINES, max_context: gate.max_context };
-    let writing = tokio::spawn(write(writer, outgoing, answered, form, gate.wakes.clone()));
+    let writing = tokio::spawn(write(writer, outgoing, answered, form, gate.pace.clone()));
     let reading = read(lines, &gate, session, answers);
     let why = tokio::select! {
         why = reading => why,

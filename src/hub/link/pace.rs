@@ -1,6 +1,7 @@
 //! How often sessions are woken. To wake a process takes longer than an event does, and a hundred sessions that are each
-//! woken for each of their events leave no time for more. So above a rate of all sessions together, events for one session
-//! wait a moment for the next ones and are written at once. Verdicts, orders and answers never wait.
+//! woken for each of their events leave no time for more. So while many are written to, each is written to once in a while,
+//! with all that came for it meanwhile. Verdicts, orders and answers never wait, and nor does an event for a session that
+//! had none for that long.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,41 +10,47 @@ use tokio::time::Instant;
 
 use crate::locks::locked;
 
-/// Writes a second, of all sessions together, that nothing waits for, and so many at once.
-const RATE: f64 = 8_000.0;
-const BURST: f64 = 80.0;
-/// Above that, a session is written to no sooner than this after the last time.
-const PAUSE: Duration = Duration::from_millis(5);
+/// So many sessions that were written to within a pause are a crowd. Fewer are written to at once, however often.
+const CROWD: usize = 16;
+/// In a crowd, a session is written to no sooner than this after the last time.
+const PAUSE: Duration = Duration::from_millis(10);
 
-/// What all links of a gate have left. Cheap to clone.
+/// The sessions of a gate that were written to of late. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct WakeBudget(Arc<Mutex<Left>>);
+pub(crate) struct WakePace(Arc<Mutex<Crowd>>);
 
-struct Left {
-    writes: f64,
-    counted: Instant,
+struct Crowd {
+    /// When the pause began that is counted now.
+    began: Instant,
+    /// Sessions that were written to since, and in the pause before.
+    since: usize,
+    before: usize,
 }
 
-impl Default for WakeBudget {
+impl Default for WakePace {
     fn default() -> Self {
-        Self(Arc::new(Mutex::new(Left { writes: BURST, counted: Instant::now() })))
+        Self(Arc::new(Mutex::new(Crowd { began: Instant::now(), since: 0, before: 0 })))
     }
 }
 
-impl WakeBudget {
-    /// Until when events for a session wait to which something was last written then; none where they do not.
-    pub(super) fn wait_until(&self, last: Instant) -> Option<Instant> {
+impl WakePace {
+    /// Until when events for a session wait that was last written to then; none where they do not.
+    pub(super) fn wait_until(&self, last: Option<Instant>) -> Option<Instant> {
         let now = Instant::now();
-        let mut left = locked(&self.0);
-        let passed = now.duration_since(left.counted).as_secs_f64();
-        left.writes = (left.writes + passed * RATE).min(BURST);
-        left.counted = now;
-        // After the pause it is written in any case, and counts: others are then to wait.
-        if left.writes >= 1.0 || last + PAUSE <= now {
-            left.writes = (left.writes - 1.0).max(-BURST);
-            return None;
+        let mut crowd = locked(&self.0);
+        let passed = now.duration_since(crowd.began);
+        if passed >= PAUSE {
+            let is_next = passed < PAUSE * 2;
+            *crowd = Crowd { began: now, since: 0, before: if is_next { crowd.since } else { 0 } };
         }
-        Some(last + PAUSE)
+        let due = last.map(|last| last + PAUSE).filter(|due| *due > now);
+        if crowd.since.max(crowd.before) >= CROWD && due.is_some() {
+            return due;
+        }
+        if last.is_none_or(|last| last < crowd.began) {
+            crowd.since += 1;
+        }
+        None
     }
 }
 
@@ -51,21 +58,46 @@ impl WakeBudget {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
-    async fn one_session_is_written_to_at_once_and_of_many_none_waits_longer_than_the_pause() {
-        let budget = WakeBudget::default();
-        let mut last = Instant::now();
-        for _ in 0..10_000 {
-            tokio::time::advance(Duration::from_micros(150)).await;
-            assert_eq!(budget.wait_until(last), None, "one after the other is no crowd");
-            last = Instant::now();
+    const STEP: Duration = Duration::from_micros(50);
+
+    /// Writes to so many sessions in turn for a while. Returns how often each was, and the longest wait.
+    async fn written(sessions: usize) -> (usize, Duration) {
+        let pace = WakePace::default();
+        let mut last = vec![None; sessions];
+        let (mut writes, mut longest) = (0, Duration::ZERO);
+        for turn in 0..20_000 {
+            tokio::time::advance(STEP).await;
+            let place = turn % sessions;
+            match pace.wait_until(last[place]) {
+                Some(until) => longest = longest.max(until - Instant::now()),
+                None => {
+                    writes += 1;
+                    last[place] = Some(Instant::now());
+                }
+            }
         }
-        let recent = Instant::now();
-        let at_once = (0..1000).filter(|_| budget.wait_until(recent).is_none()).count();
-        assert!((60..=100).contains(&at_once), "{at_once}");
-        let due = budget.wait_until(recent).unwrap();
-        assert_eq!(due - recent, PAUSE);
+        (writes, longest)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn few_sessions_are_written_to_at_once_and_of_many_each_once_in_a_pause() {
+        for few in [1, 2, CROWD - 1] {
+            assert_eq!(written(few).await, (20_000, Duration::ZERO), "{few}");
+        }
+        // A second, in which each of them has its turn every 5 ms.
+        let (writes, longest) = written(100).await;
+        assert!((9_000..=11_000).contains(&writes) && longest <= PAUSE, "{writes} {longest:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_session_that_had_nothing_for_a_while_is_written_to_at_once_in_any_crowd() {
+        let pace = WakePace::default();
+        for _ in 0..CROWD * 2 {
+            assert_eq!(pace.wait_until(None), None);
+        }
+        let last = Instant::now();
+        assert_eq!(pace.wait_until(Some(last)), Some(last + PAUSE));
         tokio::time::advance(PAUSE).await;
-        assert_eq!(budget.wait_until(recent), None);
+        assert_eq!(pace.wait_until(Some(last)), None);
     }
 }

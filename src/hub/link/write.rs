@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use super::pace::WakeBudget;
+use super::pace::WakePace;
 use crate::hub::outlets::ToSession;
 use crate::lines::put_json;
 use crate::stream::Writer;
@@ -32,7 +32,7 @@ pub(super) async fn write(
     mut outgoing: mpsc::Receiver<ToSession>,
     mut answers: mpsc::Receiver<GateMessage<'static>>,
     form: LinkForm,
-    wakes: WakeBudget,
+    pace: WakePace,
 ) -> anyhow::Result<()> {
     let put = |bytes: &mut Vec<u8>, next: &ToSession| match next {
         // One of before does not know the word.
@@ -43,8 +43,8 @@ pub(super) async fn write(
         }
         next => put_to_session(bytes, next, form),
     };
-    let (mut bytes, mut last) = (Vec::new(), Instant::now());
-    let mut due = pin!(sleep_until(last));
+    let (mut bytes, mut last) = (Vec::new(), None);
+    let mut due = pin!(sleep_until(Instant::now()));
     loop {
         let (mut may_wait, mut waits) = (true, false);
         loop {
@@ -79,13 +79,13 @@ pub(super) async fn write(
                 break;
             }
             if !waits {
-                let Some(until) = wakes.wait_until(last) else { break };
+                let Some(until) = pace.wait_until(last) else { break };
                 due.as_mut().reset(until);
                 waits = true;
             }
         }
         writer.write_all(&bytes).await?;
-        last = Instant::now();
+        last = Some(Instant::now());
         bytes.clear();
         // What one large event needed is not kept for the small ones.
         bytes.shrink_to(KEPT_CAPACITY);

@@ -263,12 +263,19 @@ impl Session {
         self.orders.iter().rev().find(|tracked| tracked.order.is_kept())
     }
 
+    /// The same for the process in which the session goes on. A stop is for that one to confirm: what one process has
+    /// confirmed need not hold in the next.
+    pub(crate) fn order_for_next(&self) -> Option<TrackedOrder> {
+        let kept = self.kept_order()?.clone();
+        let is_stop = matches!(kept.order, Order::Stop { .. });
+        Some(TrackedOrder { outcome: kept.outcome.filter(|_| !is_stop), ..kept })
+    }
+
     /// How far its stop holds; none where nobody stopped it.
     pub fn stop_state(&self) -> Option<StopState> {
         self.stopped.as_ref()?;
         let is_confirmed = self.kept_order().is_some_and(|kept| kept.outcome == Some(OrderOutcome::Done));
         Some(match is_confirmed {
-            // What one process has confirmed need not hold in the next.
             _ if !self.about.can_be_stopped() => StopState::Unenforced,
             true => StopState::Holds,
             false => StopState::Unconfirmed,
@@ -287,5 +294,48 @@ impl Session {
 
     pub fn has_ended(&self) -> bool {
         matches!(self.presence, Presence::Ended { .. })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Actor, Input, Limits, Role, State, TokenScope, Via, decide};
+
+    #[test]
+    fn a_stop_that_one_process_confirmed_is_unconfirmed_in_the_next_until_that_one_says_so() {
+        let mut state = State::new(Limits::default());
+        let mut does = |input: Input| {
+            for record in decide(&state, Moment(0), input).0 {
+                state.apply(Moment(0), &record);
+            }
+            [1, 2, 3].map(|number| state.session(SessionId::new(Moment(0), number)).and_then(Session::stop_state))
+        };
+        let [first, second, third] = [1, 2, 3].map(|number| SessionId::new(Moment(0), number));
+        let attach = |session, continues| Input::Attached {
+            session,
+            about: SessionAbout { driven: true, continues, ..SessionAbout::new(Label::new("api").unwrap(), "run") },
+            wrote: vec![],
+            holding: vec![],
+        };
+        let by = Actor {
+            name: "ann".into(),
+            rights: Role::Reviewer.rights(),
+            via: Via::Http,
+            scope: TokenScope::Everything,
+            device: None,
+        };
+        let id = OrderId::new(Moment(0), 1);
+        let settled = |session, outcome| Input::OrderSettled { session, order: id, outcome };
+        let (holds, unconfirmed) = (Some(StopState::Holds), Some(StopState::Unconfirmed));
+        does(attach(first, None));
+        does(Input::Ordered { by, session: first, id, order: Order::Stop { by: "ann".into() } });
+        assert_eq!(does(settled(first, OrderOutcome::Done))[0], holds);
+        does(Input::Lost { session: first });
+        assert_eq!(does(attach(second, Some(first)))[1], unconfirmed, "nothing has come from the new process");
+        assert_eq!(does(settled(second, OrderOutcome::Failed { why: "no hook answers".into() }))[1], unconfirmed);
+        does(Input::Lost { session: second });
+        assert_eq!(does(attach(third, Some(second)))[2], unconfirmed);
+        assert_eq!(does(settled(third, OrderOutcome::Done))[2], holds);
     }
 }

@@ -20,6 +20,8 @@ pub(super) enum InsideAnAgent {
     RefusedHere(String),
     /// The same, and a supervisor runs it, of which nobody can tell that it is no agent.
     RefusedToAgents(String),
+    /// The same, and a gate starts it for people.
+    RefusedButToGates(String),
 }
 
 pub(super) fn refused(what: impl Into<String>) -> InsideAnAgent {
@@ -34,18 +36,23 @@ pub(super) fn refused_here(what: impl Into<String>) -> InsideAnAgent {
 /// `yes`, whatever other consent the command line gives.
 pub(super) async fn admit(class: InsideAnAgent) -> anyhow::Result<()> {
     let is_for_supervisors = matches!(class, InsideAnAgent::RefusedToAgents(_));
+    let is_for_gates = matches!(class, InsideAnAgent::RefusedButToGates(_));
     let (what, hint) = match class {
         InsideAnAgent::Allowed | InsideAnAgent::AsksPeople => return Ok(()),
         InsideAnAgent::Refused(what) => {
             (what, "run it in a terminal that you opened yourself, or over HTTP with a token of a person")
         }
-        InsideAnAgent::RefusedHere(what) | InsideAnAgent::RefusedToAgents(what) => {
+        InsideAnAgent::RefusedHere(what)
+        | InsideAnAgent::RefusedToAgents(what)
+        | InsideAnAgent::RefusedButToGates(what) => {
             (what, "run it in a terminal that you opened yourself; over ssh, with a terminal: ssh -t")
         }
     };
     let paths = paths()?;
-    // Whoever started the gate, it acts for the person who asked it to, and has looked whether they may.
-    if lock::holder(&paths.lock_file).is_some_and(|gate| processes::is_started_by_gate(gate.pid)) {
+    // Whoever started the gate, it acts for the person who asked it to, and has looked whether they may. One that is the
+    // first process of a container is given what others leave behind as well: that does nothing that gates do not start.
+    let is_by_gate = |gate: lock::About| processes::is_started_by_gate(gate.pid);
+    if is_for_gates && lock::holder(&paths.lock_file).is_some_and(is_by_gate) {
         return Ok(());
     }
     match agent_of(&paths, PeerProcess::ours()).await {

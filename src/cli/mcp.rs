@@ -104,7 +104,9 @@ impl Mcp {
             // Nothing is allowed by it that was not before.
             | McpCommand::Forget(_) => InsideAnAgent::Allowed,
             // Every call is asked for, or allowed by a rule.
-            McpCommand::Serve(_) | McpCommand::Host(_) => InsideAnAgent::AsksPeople,
+            McpCommand::Serve(_) => InsideAnAgent::AsksPeople,
+            // It takes the place of the one that runs.
+            McpCommand::Host(_) => InsideAnAgent::RefusedButToGates("hold the MCP servers of the gate".to_owned()),
             McpCommand::Call(call) => refused_here(format!("call {} of the MCP server {}", call.tool, call.server)),
             McpCommand::Login(login) => refused_here(format!("sign in to the MCP server {}", login.name)),
             McpCommand::Logout(logout) => refused_here(format!("sign out of the MCP server {}", logout.name)),

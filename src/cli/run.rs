@@ -129,9 +129,11 @@ impl Run {
             (self.claude.is_some(), "--claude"),
         ];
         let given = given.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option);
-        match looser.or(given) {
-            Some(option) => refused_here(format!("start a session with {option}, which says what needs no asking")),
-            None => InsideAnAgent::AsksPeople,
+        let Some(option) = looser.or(given) else { return InsideAnAgent::AsksPeople };
+        let what = format!("start a session with {option}, which says what needs no asking");
+        match self.held {
+            true => InsideAnAgent::RefusedButToGates(what),
+            false => refused_here(what),
         }
     }
 

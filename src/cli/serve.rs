@@ -7,10 +7,10 @@ use super::gate::lifetime::{stop_when_idle, until_stopped};
 use super::gate::{self, GateOptions, Started};
 use super::inside::{InsideAnAgent, refused_here};
 use super::{configuration, log_at, paths, say};
-use crate::config::{TOKEN, runs_inside_an_agent};
+use crate::config::{disregard_settings, runs_inside_an_agent};
 use crate::failure::Failure;
 use crate::fixed;
-use crate::gate::inside::agent_of;
+use crate::gate::inside::{AgentAround, agent_of};
 use crate::processes::PeerProcess;
 
 /// Run the gate in the foreground, for services; people use `up`
@@ -41,7 +41,7 @@ pub(super) struct Serve {
 
 impl Serve {
     /// A gate that a session needs is started from inside of it, and takes nothing from whoever starts it. One that a
-    /// supervisor starts again cannot be told from something that an agent has left behind: nobody's token comes with it.
+    /// supervisor starts again cannot be told from something that an agent has left behind: nobody's settings come with it.
     pub(super) fn inside(&self) -> InsideAnAgent {
         let what = "start the gate";
         match self.auto_started {
@@ -61,7 +61,16 @@ impl Serve {
         }
         let paths = paths()?;
         // While it still has the terminal of whoever started it.
-        let is_of_unknown = !self.auto_started && agent_of(&paths, PeerProcess::ours()).await.is_some();
+        let around = agent_of(&paths, PeerProcess::ours()).await;
+        let is_of_unknown = matches!(around, Some(AgentAround::Unknown(_)));
+        let disregarded = if is_of_unknown { disregard_settings() } else { vec![] };
+        if !disregarded.is_empty() {
+            tracing::warn!(
+                "not taken: {}; nobody can tell who started this gate, so that its configuration file counts alone, and \
+                 the token is in the file",
+                disregarded.join(", ")
+            );
+        }
         if self.auto_started || self.detached {
             // Away from the terminal and the process group of whoever needed us.
             if let Err(error) = rustix::process::setsid() {
@@ -71,17 +80,18 @@ impl Serve {
         let mut config = configuration(&paths, self.listen.as_deref())?;
         if self.auto_started && runs_inside_an_agent() {
             config.token = None;
-        } else if is_of_unknown && config.token.is_some() {
-            tracing::warn!("{TOKEN} is not taken: nobody can tell who started this gate; the token is in the file");
-            config.token = None;
         }
         let lock_file = paths.lock_file.clone();
         let options = GateOptions {
             dev_sender: self.dev_sender,
-            started: if self.auto_started { Started::ForSession } else { Started::ByPerson },
+            started: match self.auto_started {
+                true => Started::ForSession,
+                false if is_of_unknown => Started::ByUnknown,
+                false => Started::ByPerson,
+            },
         };
         let opened = match options.started {
-            Started::ByPerson => gate::open_in_place(&paths, &config, &options).await?,
+            Started::ByPerson | Started::ByUnknown => gate::open_in_place(&paths, &config, &options).await?,
             Started::ForSession => gate::open(paths, &config, options).await?,
         };
         let Some(gate) = opened else {

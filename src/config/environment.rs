@@ -4,6 +4,7 @@
 //! or how we work counts only as it stood in the environment with which the agent itself was started.
 
 use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -19,16 +20,57 @@ const OF_TESTS: &str = "PORTCULLIS_TEST_";
 /// Those that say where our things, or those of the user, are.
 const PLACES: [&str; 5] = ["HOME", "USER", "LOGNAME", "PATH", "CLAUDE_CONFIG_DIR"];
 
+/// Set once it is known that nobody can tell who set the variables of this process.
+static NOBODYS: OnceLock<()> = OnceLock::new();
+
+/// From now on no variable of this process is a setting of ours: nobody can tell who set them. Where our home is still
+/// counts, since whoever starts a gate elsewhere has not started the user's. Returns the names of those that were set.
+pub(crate) fn disregard_settings() -> Vec<String> {
+    NOBODYS.get_or_init(|| ());
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    names.filter(|name| is_disregarded(name)).collect()
+}
+
+fn is_disregarded(name: &str) -> bool {
+    NOBODYS.get().is_some() && is_setting(name) && name != "PORTCULLIS_HOME"
+}
+
 /// A variable, as the user set it.
 pub(crate) fn environment(name: &str) -> Option<OsString> {
     match users() {
+        _ if is_disregarded(name) => None,
         Users::Ours => std::env::var_os(name),
         _ if !is_ours_to_believe(name) => std::env::var_os(name),
         Users::Agents(started_with) => started_with.get(OsStr::new(name)).cloned(),
         // Places are needed; they count for what lies outside of the project.
-        Users::Unknown if name.starts_with("PORTCULLIS_") => None,
+        Users::Unknown if is_setting(name) => None,
+        Users::Unknown if name == "PATH" => path_outside_of_project(),
         Users::Unknown => std::env::var_os(name),
     }
+}
+
+/// This process' own way to programs, where it may be the project that has set it: a project brings no program of its own.
+fn path_outside_of_project() -> Option<OsString> {
+    // Nobody's project is a whole home; which one is the user's, the project may have set as well.
+    let is_home = |folder: &PathBuf| {
+        let above = folder.parent().map(Path::as_os_str);
+        above.is_none_or(|above| above == "/home" || above == "/Users") || folder.as_os_str() == "/root"
+    };
+    let projects =
+        project().into_iter().chain(std::env::current_dir()).filter(|folder| !is_home(folder)).collect::<Vec<_>>();
+    without_parts_in(&projects, &std::env::var_os("PATH")?)
+}
+
+/// A list of folders without those in one of these, nor those that lead from wherever one is.
+fn without_parts_in(projects: &[PathBuf], path: &OsStr) -> Option<OsString> {
+    // Links are followed: what counts is where programs would come from.
+    let real = |folder: &Path| folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let projects: Vec<PathBuf> = projects.iter().map(|project| real(project)).collect();
+    let is_elsewhere = |part: &PathBuf| {
+        let (written, real) = (part.as_path(), real(part));
+        part.is_absolute() && !projects.iter().any(|project| written.starts_with(project) || real.starts_with(project))
+    };
+    std::env::join_paths(std::env::split_paths(path).filter(is_elsewhere)).ok().filter(|path| !path.is_empty())
 }
 
 /// Every variable that is there, as the user set it.
@@ -58,7 +100,10 @@ pub(crate) fn users_variables() -> Vec<(OsString, OsString)> {
     let started: StartedWith = match users() {
         Users::Ours => return std::env::vars_os().collect(),
         Users::Agents(started_with) => started_with.clone(),
-        Users::Unknown => std::env::vars_os().filter(|(name, _)| is_place(name)).collect(),
+        Users::Unknown => {
+            let places = std::env::vars_os().map(|(name, _)| name).filter(|name| is_place(name));
+            places.filter_map(|name| Some((name.clone(), environment(name.to_str()?)?))).collect()
+        }
     };
     let mut all = started;
     all.extend(set_for_claude_code());
@@ -132,6 +177,29 @@ fn users() -> &'static Users {
 }
 
 fn is_ours_to_believe(name: &str) -> bool {
-    let is_ours = name.starts_with("PORTCULLIS_") && !name.starts_with(OF_TESTS);
-    is_ours || name.starts_with("XDG_") || PLACES.contains(&name)
+    is_setting(name) || name.starts_with("XDG_") || PLACES.contains(&name)
+}
+
+/// Whether a variable is one of ours.
+fn is_setting(name: &str) -> bool {
+    name.starts_with("PORTCULLIS_") && !name.starts_with(OF_TESTS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_to_programs_leads_through_no_project() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = folder.path().join("project");
+        std::fs::create_dir_all(project.join("bin")).unwrap();
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(project.join("bin"), &link).unwrap();
+        let bin = |folder: &Path| folder.join("bin").display().to_string();
+        let path = [&bin(&project), "/usr/bin", "bin", "", &bin(folder.path()), &link.display().to_string()].join(":");
+        let left = |path: &str| without_parts_in(&[project.clone()], OsStr::new(path));
+        assert_eq!(left(&path), Some(format!("/usr/bin:{}", bin(folder.path())).into()));
+        assert_eq!(left("./bin"), None, "a way that leads nowhere would lead to the folder that one is in");
+    }
 }

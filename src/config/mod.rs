@@ -25,8 +25,8 @@ use std::ffi::OsString;
 use crate::failure::Failure;
 pub(crate) use current::{CurrentSetting, SettingOrigin, current_settings};
 pub(crate) use environment::{
-    TOKEN, claude_folder, environment, managed_settings, project, runs_inside_an_agent, users_variable,
-    users_variables, variables,
+    TOKEN, claude_folder, disregard_settings, environment, managed_settings, project, runs_inside_an_agent,
+    users_variable, users_variables, variables,
 };
 pub(crate) use error::{Problem, quoted};
 pub(crate) use keys::nearest;

@@ -18,7 +18,7 @@ use super::hooks;
 use super::lock::{self, About, Lock};
 use super::notify;
 use super::ports::{bind, bind_socket, connection_limits, raise_file_limit};
-use super::reach;
+use super::reach::{self, Handed};
 use super::sessions;
 use crate::config::{self, Approvals, Config, Durability, Paths, TokenHash, generate_token, kept_secret, owner_token};
 use crate::doors::http::{self, Credentials, Door, NewProcess, Parts, PublicOrigin, Starter};
@@ -43,6 +43,8 @@ pub(crate) struct GateOptions {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Started {
     ByPerson,
+    /// Nobody can tell: a supervisor, or something that an agent has left behind.
+    ByUnknown,
     /// A session that found none. It stops when a person starts one.
     ForSession,
 }
@@ -276,6 +278,7 @@ fn starter(paths: &Paths, config: &Config, started: Started) -> Starter {
         // The prompt comes on standard input, where no list of processes shows it.
         command.args(new.prompt.as_ref().map(|_| "-"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.env_clear().envs(reach::handed_on(Handed::All));
         command.current_dir(&new.folder).spawn()
     };
     let home = paths.clone();

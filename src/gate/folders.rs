@@ -24,7 +24,8 @@ pub(super) fn start_folders(paths: &Paths, config: &Config, started: Started) ->
     // A home, or the root, is where services are started.
     let is_project = |folder: &PathBuf| folder.parent().is_some() && Some(folder.as_path()) != paths.user_home();
     match started {
-        Started::ForSession => read(&file).filter(is_project).into_iter().collect(),
+        // Whoever it was that started this one, they say nothing of where people work.
+        Started::ForSession | Started::ByUnknown => read(&file).filter(is_project).into_iter().collect(),
         Started::ByPerson => {
             let here = std::env::current_dir().ok().filter(is_project);
             if let Err(error) = remember(&file, here.as_deref()) {

@@ -12,10 +12,12 @@ use super::lock;
 use crate::config::Paths;
 use crate::hub::knows_agents;
 use crate::processes::{self, AgentAbove, Ancestry, AncestryGap, PeerProcess};
-use crate::store::StoreConfig;
+use crate::store::{Glance, StoreConfig};
 
 /// A gate that hangs must not keep a person from their answer; what the system tells is looked at first.
 const GATE_TIMEOUT: Duration = Duration::from_secs(1);
+/// A journal that takes longer to read may hold a session.
+const JOURNAL_TIMEOUT: Duration = Duration::from_secs(10);
 const A_DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// The agent that a process runs inside of.
@@ -39,10 +41,33 @@ impl fmt::Display for AgentAround {
 /// The agent that a process descends from: as the system tells it, or as the gate knows its sessions. Whose ancestors cannot
 /// be told may descend from any, while there is one, unless a person has said that it is their editor.
 pub(crate) async fn agent_of(paths: &Paths, process: PeerProcess) -> Option<AgentAround> {
+    agent_with(paths, process, JournalUse::Read).await
+}
+
+/// The same for whoever changes nothing: where no gate runs, a journal of the last day counts as one that knows an agent.
+pub(crate) async fn agent_at_a_look(paths: &Paths, process: PeerProcess) -> Option<AgentAround> {
+    agent_with(paths, process, JournalUse::LeftAlone).await
+}
+
+/// What becomes of a journal that no gate has open. To read it is to open it, which tidies it up.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum JournalUse {
+    Read,
+    LeftAlone,
+}
+
+async fn agent_with(paths: &Paths, process: PeerProcess, journal: JournalUse) -> Option<AgentAround> {
     use AgentAround::{Known, Unknown};
+    // The system is asked on a thread that may wait for it.
+    let looking = tokio::task::spawn_blocking(move || {
+        let ancestry = process.ancestry();
+        let is_orphan = ancestry.gap() == Some(AncestryGap::Orphaned);
+        let orphan = is_orphan.then(|| process.identity()).flatten();
+        (ancestry.agent(), orphan, ancestry)
+    });
+    let Ok((agent, orphan, ancestry)) = looking.await else { return Some(Unknown(AncestryGap::Gone)) };
     // The agent itself is nobody's child here: only what it runs is.
-    let (pid, ancestry) = (process.pid(), process.ancestry());
-    match ancestry.agent() {
+    match agent {
         Some(AgentAbove::ClaudeCode(agent)) => return Some(Known(format!("Claude Code (pid {agent})"))),
         Some(AgentAbove::Guard(guard)) => {
             return Some(Known(format!("a session that Portcullis drives (pid {guard})")));
@@ -50,33 +75,40 @@ pub(crate) async fn agent_of(paths: &Paths, process: PeerProcess) -> Option<Agen
         None => {}
     }
     // Who cannot see the gate is in a process namespace of its own, and does not see who is above it either.
-    let is_apart = |gate: lock::About| pid == std::process::id() && !processes::is_there(gate.pid);
+    let is_apart = |gate: lock::About| process.pid() == std::process::id() && !processes::is_there(gate.pid);
     if lock::holder(&paths.lock_file).is_some_and(is_apart) {
         return Some(Unknown(AncestryGap::Alone));
     }
     let asked = sessions(paths).await;
-    // A gate that does not answer may have sessions. What an agent left behind outlives its session, and the gate as well.
-    let may_be_left = match &asked {
-        Asked::Silent => true,
-        Asked::NoGate => journal_is_of_today(paths) && may_know_agents(paths).await,
-        Asked::Sessions(sessions) => !sessions.iter().all(|session| cannot_have_started(session, &ancestry)),
-    };
-    // The first process of a container is apart from everybody, and starts the gate there.
-    let may_be_first = matches!(asked, Asked::NoGate);
-    let sessions = if let Asked::Sessions(sessions) = asked { sessions } else { vec![] };
-    let is_above = |session: &&SessionView| {
-        session.state != "ended" && session.pid.is_some_and(|pid| ancestry.above().contains(&pid))
-    };
-    if let Some(session) = sessions.iter().find(is_above) {
-        return Some(Known(visible(&format!("session {}", session.label))));
+    if let Asked::Sessions(sessions) = &asked {
+        let is_above = |session: &&SessionView| {
+            session.state != "ended" && session.pid.is_some_and(|pid| ancestry.above().contains(&pid))
+        };
+        if let Some(session) = sessions.iter().find(is_above) {
+            return Some(Known(visible(&format!("session {}", session.label))));
+        }
     }
-    let gap = ancestry.gap().filter(|gap| may_be_left && !(may_be_first && *gap == AncestryGap::Alone))?;
-    (gap != AncestryGap::Orphaned || !is_trusted(paths, pid).await).then_some(Unknown(gap))
+    // Only for whoever may have been left behind it is asked who may have left them.
+    let gap = ancestry.gap()?;
+    // A gate that does not answer may have sessions. What an agent left behind outlives its session, and the gate as well.
+    let may_be_left = match asked {
+        Asked::Silent => true,
+        // The first process of a container is apart from everybody, and starts the gate there.
+        Asked::NoGate if gap == AncestryGap::Alone => false,
+        Asked::NoGate => {
+            journal_is_of_today(paths) && (journal == JournalUse::LeftAlone || may_know_agents(paths).await)
+        }
+        Asked::Sessions(sessions) => {
+            let any = move || !sessions.iter().all(|session| cannot_have_started(session, &ancestry));
+            tokio::task::spawn_blocking(any).await.unwrap_or(true)
+        }
+    };
+    (may_be_left && !is_trusted(paths, orphan).await).then_some(Unknown(gap))
 }
 
 /// Whether a person has said to the gate that this very process is their editor.
-async fn is_trusted(paths: &Paths, pid: u32) -> bool {
-    let Some(process) = processes::identity(pid) else { return false };
+async fn is_trusted(paths: &Paths, orphan: Option<String>) -> bool {
+    let Some(process) = orphan else { return false };
     trusted_editors(paths).await.iter().any(|editor| editor.process == process)
 }
 
@@ -110,11 +142,19 @@ fn journal_is_of_today(paths: &Paths) -> bool {
     written.is_some_and(|written| written.elapsed().map_or(true, |ago| ago < A_DAY))
 }
 
-/// Whether there was a session of an agent, as far as the journal tells. What cannot be read may hold one.
+/// Whether there was a session of an agent, as far as the journal tells. What cannot be read in time may hold one, and so may
+/// a journal of another version: to open it would be to upgrade it, which is for the gate that will use it.
 async fn may_know_agents(paths: &Paths) -> bool {
     let journal = StoreConfig::at(&paths.journal);
-    let looking = tokio::task::spawn_blocking(move || knows_agents(&journal.open()?, VERSION));
-    looking.await.map_or(true, |known| known.unwrap_or(true))
+    let looking = tokio::task::spawn_blocking(move || -> anyhow::Result<bool> {
+        match journal.glance()? {
+            Glance::Missing => Ok(false),
+            Glance::Ours { version, known } if version == known => knows_agents(&journal.open()?, VERSION),
+            Glance::Ours { .. } | Glance::Unsettled | Glance::Foreign => Ok(true),
+        }
+    });
+    let told = tokio::time::timeout(JOURNAL_TIMEOUT, looking).await.ok();
+    told.and_then(Result::ok).and_then(Result::ok).unwrap_or(true)
 }
 
 async fn sessions(paths: &Paths) -> Asked {

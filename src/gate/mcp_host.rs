@@ -12,7 +12,7 @@ use tokio::net::UnixStream;
 use tokio::process::Child;
 use tokio_util::sync::CancellationToken;
 
-use super::reach::this_program;
+use super::reach::{Handed, handed_on, this_program};
 use crate::config::{Paths, TOKEN};
 use crate::doors::http;
 
@@ -111,7 +111,8 @@ impl WatchedHost {
 /// What it says is in the gate's log.
 async fn start() -> anyhow::Result<Child> {
     let mut command = tokio::process::Command::new(this_program()?);
-    command.args(["mcp", "host"]).env_remove(TOKEN).current_dir("/").kill_on_drop(true);
+    command.args(["mcp", "host"]).env_clear().envs(handed_on(Handed::All)).env_remove(TOKEN);
+    command.current_dir("/").kill_on_drop(true);
     let mut host = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let mut said = host.stdout.take().context("its output is not ours")?;
     let ready = tokio::time::timeout(START_TIMEOUT, said.read_u8()).await;

@@ -21,7 +21,7 @@ pub(super) fn bind(listen: Listen, started: Started) -> anyhow::Result<(Option<T
         Err(error) => {
             let problem = port_problem(address, &error);
             // A person is told at once; a session can do without the port, and `status` tells.
-            if started != Started::ByPerson {
+            if started == Started::ForSession {
                 return Ok((None, Some(problem)));
             }
             let hint = "stop what holds the port, or choose another with PORTCULLIS_LISTEN=127.0.0.1:PORT; \

@@ -1,5 +1,6 @@
 //! Finding the gate, and starting one where none runs.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -123,19 +124,23 @@ fn spawn(paths: &Paths, arguments: &[String], handed: Handed) -> anyhow::Result<
     let log = std::fs::OpenOptions::new();
     let log = open_log(log, &paths.log_file).with_context(|| format!("opening {}", paths.log_file.display()))?;
     let mut command = tokio::process::Command::new(this_program()?);
-    command.args(arguments).env_clear().current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    command.args(arguments).env_clear().envs(handed_on(handed));
+    command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+    command.spawn().context("starting the gate")
+}
+
+/// What a process of ours gets of this one's environment that goes on without whoever started this one: a gate, and what a
+/// gate starts for people.
+pub(super) fn handed_on(handed: Handed) -> impl Iterator<Item = (OsString, OsString)> {
     let started_by_an_agent = runs_inside_an_agent();
     let is_all = handed == Handed::All && !started_by_an_agent;
-    for (name, value) in variables() {
+    variables().filter(move |(name, _)| {
         // A gate is nobody's: the mark of a driven session is not for it. An agent chooses nobody's token.
         let is_mark = name == crate::agents::claude::process::MARK || (started_by_an_agent && name == TOKEN);
         let is_kept =
             is_all || name.to_str().is_some_and(|name| name.starts_with("PORTCULLIS_") || KEPT.contains(&name));
-        if is_kept && !is_mark {
-            command.env(name, value);
-        }
-    }
-    command.spawn().context("starting the gate")
+        is_kept && !is_mark
+    })
 }
 
 /// The log starts anew when it has grown large.

@@ -7,7 +7,7 @@ use portcullis_wire::error::{Fault, Kind};
 
 use super::{Hub, Trouble, fault_of, now};
 pub(crate) use crate::processes::PeerProcess;
-use crate::processes::{self, Ancestry, AncestryGap};
+use crate::processes::{Ancestry, AncestryGap};
 
 impl Hub {
     /// Takes one from the person's rate, which all their tokens share. The owner has none.
@@ -30,6 +30,10 @@ impl Hub {
     /// Whose ancestors cannot be told counts as inside while any session runs commands whose agent may have started it, and
     /// afterwards if it began since that session did, unless it shows a token.
     pub(crate) async fn inside(&self, peer: Peer) -> Result<Option<Inside>, Trouble> {
+        Ok(self.found_inside(peer).await?.map(|found| found.inside))
+    }
+
+    async fn found_inside(&self, peer: Peer) -> Result<Option<FoundInside>, Trouble> {
         let (process, takes_unknown) = match peer {
             Peer::Network => return Ok(None),
             Peer::Process { process, shows_token } => (process, shows_token),
@@ -60,10 +64,10 @@ impl Hub {
         let agents = self.look(agents).await?;
         let claude_codes = origin.as_ref().map(|origin| origin.claude_codes.as_slice()).unwrap_or_default();
         if let Some(session) = agents.iter().find(|agent| agent.is_above && agent.is_still_there(claude_codes)) {
-            return Ok(Some(Inside { process, agent: InsideAgent::Session(session.label.clone()) }));
+            return Ok(Some(FoundInside::of(process, InsideAgent::Session(session.label.clone()))));
         }
         if origin.as_ref().is_some_and(|origin| origin.has_agent) {
-            return Ok(Some(Inside { process, agent: InsideAgent::Other }));
+            return Ok(Some(FoundInside::of(process, InsideAgent::Other)));
         }
         let gap = match ancestry {
             None => Some("the system does not name the process that connected"),
@@ -76,23 +80,19 @@ impl Hub {
         };
         let is_left_behind = agents.iter().any(|agent| agent.may_have_left && !cannot(agent));
         let Some(why) = gap.filter(|_| is_left_behind && !takes_unknown) else { return Ok(None) };
-        Ok(Some(Inside { process, agent: InsideAgent::Unknown(why) }))
+        let orphan = origin.and_then(|origin| origin.orphan);
+        Ok(Some(FoundInside { orphan, ..FoundInside::of(process, InsideAgent::Unknown(why)) }))
     }
 
     /// The same for whoever answers the prompts of its own session: there a process counts as a person's that a person has
     /// said is their editor. Nothing else is opened to it, and nobody says so of what runs inside a known agent.
     pub(crate) async fn inside_without_editors(&self, peer: Peer) -> Result<Option<Inside>, Trouble> {
-        let inside = self.inside(peer).await?;
-        let orphan = inside.as_ref().filter(|inside| match inside.agent {
-            InsideAgent::Unknown(why) => why == AncestryGap::Orphaned.in_words(),
-            InsideAgent::Session(_) | InsideAgent::Other => false,
-        });
-        let itself = orphan.and_then(|inside| inside.process).and_then(processes::identity);
-        let is_trusted = match itself {
+        let Some(FoundInside { inside, orphan }) = self.found_inside(peer).await? else { return Ok(None) };
+        let is_trusted = match orphan {
             Some(itself) => self.look(move |state| state.is_trusted_editor(&itself)).await?,
             None => false,
         };
-        Ok(inside.filter(|_| !is_trusted))
+        Ok((!is_trusted).then_some(inside))
     }
 
     /// Refuses something to a process that an agent runs, and writes the attempt down.
@@ -125,6 +125,19 @@ pub(crate) enum Peer {
     Service { process: Option<PeerProcess> },
 }
 
+/// A process that runs inside an agent, or may.
+struct FoundInside {
+    inside: Inside,
+    /// Which process it is, where it is left to nobody: a person may have said that it is their editor.
+    orphan: Option<String>,
+}
+
+impl FoundInside {
+    fn of(process: Option<u32>, agent: InsideAgent) -> Self {
+        Self { inside: Inside { process, agent }, orphan: None }
+    }
+}
+
 /// Where a process comes from, as the system tells.
 struct PeerOrigin {
     /// Without this gate and those above it. What it started, it started for a person; above it is only whoever happened
@@ -133,6 +146,8 @@ struct PeerOrigin {
     /// The Claude Codes above. The agent itself is nobody's child here: only what it runs is turned away.
     claude_codes: Vec<u32>,
     has_agent: bool,
+    /// Which process it is, where its parent is gone.
+    orphan: Option<String>,
 }
 
 impl PeerOrigin {
@@ -141,7 +156,9 @@ impl PeerOrigin {
         let looking = tokio::task::spawn_blocking(move || {
             let ancestry = process.ancestry().below(std::process::id());
             let (claude_codes, has_agent) = (ancestry.claude_codes(), ancestry.agent().is_some());
-            Self { ancestry, claude_codes, has_agent }
+            let is_orphan = ancestry.gap() == Some(AncestryGap::Orphaned);
+            let orphan = is_orphan.then(|| process.identity()).flatten();
+            Self { ancestry, claude_codes, has_agent, orphan }
         });
         looking.await.map_err(|_| Trouble::Stopping)
     }

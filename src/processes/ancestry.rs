@@ -4,6 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::time::Duration;
 
+#[cfg(target_os = "linux")]
+use super::stat::StatLine;
 use super::{is_claude_code, is_guard, is_holder, is_reaper, started_with};
 use crate::fixed;
 
@@ -206,12 +208,6 @@ pub(crate) enum AgentAbove {
     Guard(u32),
 }
 
-/// The process that a process is a child of.
-#[cfg(target_os = "linux")]
-pub(super) fn parent_of(pid: u32) -> Option<u32> {
-    Stat::of(pid).map(|stat| stat.parent)
-}
-
 /// What the system tells of one process.
 #[derive(Debug)]
 struct Stat {
@@ -228,14 +224,8 @@ struct Stat {
 impl Stat {
     fn of(pid: u32) -> Option<Self> {
         let user = fs::read_to_string(format!("/proc/{pid}/status")).ok().and_then(|status| real_user(&status));
-        // The name stands in brackets and may hold anything; what we want comes after the last one.
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(1);
-        let parent = fields.next()?.parse().ok()?;
-        let leader = fields.nth(1)?.parse().ok();
-        let has_terminal = fields.next()? != "0";
-        let age = fields.nth(14).and_then(|ticks| ticks.parse().ok()).and_then(age_of);
-        Some(Self { parent, leader, has_terminal, user, age })
+        let StatLine { parent, leader, has_terminal, start, .. } = StatLine::of(pid)?;
+        Some(Self { parent, leader: Some(leader), has_terminal, user, age: age_of(start) })
     }
 }
 

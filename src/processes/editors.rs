@@ -1,35 +1,9 @@
-//! The processes of `portcullis acp`, each started by an editor, and which one a process is for ever.
+//! The processes of `portcullis acp`, each started by an editor.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{Ancestry, arguments_of, everyone, folder_of, name_of};
-
-/// Which process this is: no other one is ever named so, also when its number is used again. None where the system does not
-/// tell.
-#[cfg(target_os = "linux")]
-pub(crate) fn identity(pid: u32) -> Option<String> {
-    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(format!("{pid}:{}:{}", boot.trim(), start_of(pid)?))
-}
-
-/// When it began, in ticks since the system did.
-#[cfg(target_os = "linux")]
-pub(super) fn start_of(pid: u32) -> Option<u64> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in brackets and may hold anything; the start is the twentieth field after it.
-    stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn identity(pid: u32) -> Option<String> {
-    // In every language it would name the day differently, and the gate may have been started in another.
-    let mut ps = std::process::Command::new("ps");
-    let output = ps.args(["-o", "lstart=", "-p", &pid.to_string()]).env("LC_ALL", "C").output().ok()?;
-    let start = String::from_utf8(output.stdout).ok()?;
-    let start = start.split_whitespace().collect::<Vec<_>>().join("-");
-    (!start.is_empty()).then(|| format!("{pid}:{start}"))
-}
+use super::{Ancestry, PeerProcess, arguments_of, everyone, folder_of, name_of};
 
 /// A `portcullis acp` whose person may say that the editor above it is theirs.
 #[derive(Debug)]
@@ -48,7 +22,7 @@ pub(crate) struct EditorProcess {
 impl EditorProcess {
     /// Why it is none, where it is not. What runs inside an agent is nobody's, whatever anyone says.
     pub(crate) fn of(pid: u32) -> Result<Self, &'static str> {
-        let process = identity(pid).ok_or("is not there")?;
+        let process = PeerProcess::now(pid).identity().ok_or("is not there")?;
         if !serves_an_editor(pid) {
             return Err("is no `portcullis acp`");
         }
@@ -95,6 +69,7 @@ mod tests {
 
     #[test]
     fn a_process_keeps_its_identity_and_shares_it_with_nobody() {
+        let identity = |pid| PeerProcess::now(pid).identity();
         let own = identity(std::process::id());
         assert!(own.is_some() && own == identity(std::process::id()));
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();

@@ -5,16 +5,18 @@ mod editors;
 mod own_program;
 mod peer;
 mod started_with;
+mod stat;
 
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 pub(crate) use ancestry::{AgentAbove, Ancestry, AncestryGap};
-pub(crate) use editors::{EditorProcess, identity, serving_editors};
+pub(crate) use editors::{EditorProcess, serving_editors};
 pub(crate) use own_program::{has_our_bytes, own_file};
 pub(crate) use peer::PeerProcess;
 pub(crate) use started_with::{StartedWith, started_with};
+use stat::StatLine;
 
 /// The process itself and those it descends from, nearest first. As far as this system tells.
 pub(crate) fn lineage(pid: u32) -> Vec<u32> {
@@ -50,7 +52,7 @@ fn descendants(pid: u32, is_left_out: impl Fn(u32) -> bool) -> Vec<u32> {
 fn everyone() -> Vec<(u32, u32)> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    pids.filter_map(|pid: u32| Some((pid, ancestry::parent_of(pid)?))).collect()
+    pids.filter_map(|pid: u32| Some((pid, StatLine::of(pid)?.parent))).collect()
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -70,9 +72,9 @@ fn is_gate(pid: u32) -> bool {
 }
 
 /// Whether this process was started by this gate itself, which does so for people who came through its doors. A gate takes
-/// nobody else's children, so that no agent's process is one.
+/// nobody else's children, so that no agent's process is one, unless it is the first process of a container.
 pub(crate) fn is_started_by_gate(gate: u32) -> bool {
-    std::os::unix::process::parent_id() == gate && is_gate(gate)
+    std::os::unix::process::parent_id() == gate && (is_gate(gate) || runs_our_command(gate, "up"))
 }
 
 /// Whether a process is this program with one of its commands for MCP. Where the system does not say which program a
@@ -151,14 +153,9 @@ fn is_reaper(pid: u32) -> bool {
 /// parent asks how: where that is the first process of a container, for seconds or for ever.
 pub(crate) fn is_alive(pid: u32) -> bool {
     let Some(number) = i32::try_from(pid).ok().and_then(rustix::process::Pid::from_raw) else { return false };
-    !matches!(rustix::process::test_kill_process(number), Err(rustix::io::Errno::SRCH)) && !has_ended(pid)
-}
-
-/// Whether a process has ended and only its number is left. Systems without `/proc` have a first process that asks at once.
-fn has_ended(pid: u32) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name stands in brackets and may hold anything.
-    stat.rsplit_once(')').is_some_and(|(_, rest)| rest.trim_start().starts_with(['Z', 'X']))
+    // Systems without `/proc` have a first process that asks at once.
+    let has_ended = StatLine::of(pid).is_some_and(|line| line.has_ended);
+    !matches!(rustix::process::test_kill_process(number), Err(rustix::io::Errno::SRCH)) && !has_ended
 }
 
 /// Whether a process is Claude Code, by what it was started as.

@@ -37,6 +37,26 @@ impl PeerProcess {
         if self.is_there() { ancestry } else { ancestry.cut_off(AncestryGap::Gone) }
     }
 
+    /// Which process this is: no other one is ever named so, also when its number is used again. None where it was gone
+    /// already, and where the system does not tell.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn identity(self) -> Option<String> {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+        Some(format!("{}:{}:{}", self.pid, boot.trim(), self.began?))
+    }
+
+    /// Of whoever has its number now: when it began is not told when it connects.
+    #[cfg(not(target_os = "linux"))]
+    pub(crate) fn identity(self) -> Option<String> {
+        let pid = self.pid;
+        // In every language it would name the day differently, and the gate may have been started in another.
+        let mut ps = std::process::Command::new("ps");
+        let output = ps.args(["-o", "lstart=", "-p", &pid.to_string()]).env("LC_ALL", "C").output().ok()?;
+        let start = String::from_utf8(output.stdout).ok()?;
+        let start = start.split_whitespace().collect::<Vec<_>>().join("-");
+        (!start.is_empty()).then(|| format!("{pid}:{start}"))
+    }
+
     #[cfg(target_os = "linux")]
     fn is_there(self) -> bool {
         // We certainly are: in a namespace of our own we have another number than the system tells of.
@@ -52,7 +72,7 @@ impl PeerProcess {
 
 #[cfg(target_os = "linux")]
 fn began(pid: u32) -> Option<u64> {
-    super::editors::start_of(pid)
+    super::stat::StatLine::of(pid).map(|line| line.start)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -71,8 +91,9 @@ mod tests {
         let earlier = PeerProcess { began: parent.began.map(|began| began - 1), ..parent };
         assert_eq!(earlier.ancestry().gap(), Some(AncestryGap::Gone));
         assert_eq!(earlier.ancestry().line(), [earlier.pid()], "those of another are not its own");
+        assert!(earlier.identity().is_some() && earlier.identity() != parent.identity());
         let gone = PeerProcess { began: None, ..parent };
-        assert_eq!(gone.ancestry().gap(), Some(AncestryGap::Gone));
+        assert_eq!((gone.ancestry().gap(), gone.identity()), (Some(AncestryGap::Gone), None));
         let ours = PeerProcess { began: None, ..PeerProcess::ours() };
         assert_ne!(ours.ancestry().gap(), Some(AncestryGap::Gone), "whatever number we have elsewhere");
     }

@@ -303,7 +303,7 @@ impl State {
     fn attached(&mut self, id: SessionId, (about, label): (&SessionAbout, &Label), wrote: &[EventId], at: Moment) {
         let before = about.continues.and_then(|before| self.sessions.get(before));
         let stopped = before.and_then(|before| before.stopped.clone());
-        let orders = before.and_then(Session::kept_order).into_iter().cloned().collect();
+        let orders = before.and_then(Session::order_for_next).into_iter().collect();
         let (about, label) = (about.clone(), label.clone());
         let presence = Presence::Attached;
         let attached = match self.sessions.remove(id) {

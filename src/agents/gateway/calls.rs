@@ -10,6 +10,7 @@ use portcullis_wire::permission::GATEWAY;
 use portcullis_wire::preview::preview;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::catalog::{ListedTool, why};
@@ -108,6 +109,7 @@ impl ClientSession {
             unreadable: None,
             remembered: self.remembered(tool),
             own: None,
+            arrived: Instant::now(),
         };
         let Some(GatekeeperAnswer { decision, verdict }) = self.decide(&same, &request, stopped_waiting).await else {
             return CallEnd::tool_error(

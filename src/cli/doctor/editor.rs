@@ -10,7 +10,7 @@ use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 
 use super::finding::{Blocks, Finding};
 use crate::config::{AcpTable, Approvals, Paths};
-use crate::gate::inside::{AgentAround, agent_of, trusted_editors};
+use crate::gate::inside::{AgentAround, agent_at_a_look, trusted_editors};
 use crate::mint::now;
 use crate::processes::{self, PeerProcess};
 
@@ -38,7 +38,7 @@ pub(super) async fn running(paths: &Paths, approvals: Approvals) -> Vec<Finding>
     let editors = processes::serving_editors();
     let trusted = if editors.is_empty() { vec![] } else { trusted_editors(paths).await };
     for pid in editors {
-        let process = processes::identity(pid);
+        let process = PeerProcess::now(pid).identity();
         if let Some(TrustedEditorView { what, by, at, .. }) =
             trusted.iter().find(|editor| Some(&editor.process) == process.as_ref())
         {
@@ -47,7 +47,7 @@ pub(super) async fn running(paths: &Paths, approvals: Approvals) -> Vec<Finding>
                 "prompts are answered in the editor of process {pid}: {by} said {since} ago that it is theirs ({what})"
             );
             findings.push(Finding::ok(CHECK, visible(&what)));
-        } else if let Some(AgentAround::Unknown(gap)) = agent_of(paths, PeerProcess::now(pid)).await {
+        } else if let Some(AgentAround::Unknown(gap)) = agent_at_a_look(paths, PeerProcess::now(pid)).await {
             let what = format!("prompts are not answered in the editor of process {pid}: {}", gap.in_words());
             let remedy = format!("if that editor is yours, run `portcullis acp trust {pid}` in a terminal of your own");
             findings.push(Finding::warn(CHECK, what, remedy).blocking(Blocks::EditorAnswers));

@@ -105,7 +105,7 @@ pub(super) fn limit(request: &ToolRequest, owners: Limit) -> Limit {
         WithoutDecision::Runs | WithoutDecision::Waits => OnTimeout::Deny,
         WithoutDecision::Prompts | WithoutDecision::Denies => OnTimeout::NoDecision,
     };
-    let clients = request.capabilities.waits.map(|waits| {
+    let clients = request.still_waits().map(|waits| {
         let milliseconds = waits.saturating_sub(MARGIN).as_millis();
         AskTimeout { milliseconds: u64::try_from(milliseconds).unwrap_or(u64::MAX), then: on_timeout }
     });

@@ -30,6 +30,14 @@ pub(crate) struct Judge {
     places: Arc<Semaphore>,
 }
 
+/// What the rules say of a call.
+#[derive(Debug)]
+pub(super) enum Judged {
+    InTime(Judgement),
+    /// Not all of them have spoken: what counts instead.
+    Late(Judgement),
+}
+
 /// Where a session's calls are judged.
 struct JudgedIn {
     rules: Rules,
@@ -52,9 +60,23 @@ impl Judge {
         Self::new(Rules::of_home(folder), folder.to_owned(), vec![], "api".to_owned())
     }
 
+    /// Every place, as if file systems that do not answer kept it.
+    #[cfg(test)]
+    pub(super) async fn every_place(&self) -> tokio::sync::OwnedSemaphorePermit {
+        let places = Arc::clone(&self.places);
+        places.acquire_many_owned(u32::try_from(MOST_AT_ONCE).unwrap()).await.unwrap()
+    }
+
     /// Looks at the rules as they are now. Relative paths of the call lead from its own folder. The owner's rules are
     /// judged first and alone: what an untrusted file of the project costs delays none of their denials.
     pub(super) async fn judge(&self, request: &ToolRequest) -> Judgement {
+        match self.judge_in_time(request).await {
+            Judged::InTime(judgement) | Judged::Late(judgement) => judgement,
+        }
+    }
+
+    /// The same, for whoever has to know whether all of the rules have spoken.
+    pub(super) async fn judge_in_time(&self, request: &ToolRequest) -> Judged {
         let mode = request.mode();
         let asked = request.clone();
         // What else a line holds must not make a denial late.
@@ -62,19 +84,19 @@ impl Judge {
             judged_in.rules.known_at_once(&judged_in.context(asked.folder.as_ref()), &call(&asked))
         });
         let quorum = match known.await {
-            None => return late(mode, None, None),
-            Some((Some(denied), _)) => return denied,
+            None => return Judged::Late(late(mode, None, None)),
+            Some((Some(denied), _)) => return Judged::InTime(denied),
             Some((None, quorum)) => quorum,
         };
         let asked = request.clone();
         let by_trusted = self.within(move |judged_in| {
             judged_in.rules.decide_by_trusted(mode, &judged_in.context(asked.folder.as_ref()), call(&asked))
         });
-        let Some((by_trusted, has_more)) = by_trusted.await else { return late(mode, None, quorum) };
+        let Some((by_trusted, has_more)) = by_trusted.await else { return Judged::Late(late(mode, None, quorum)) };
         let is_denied =
             denied_by(&by_trusted).is_some() || request.own.is_none() && by_trusted.decision == Decision::Deny;
         if is_denied || !has_more && request.own.is_none() {
-            return by_trusted;
+            return Judged::InTime(by_trusted);
         }
         let asked = request.clone();
         let by_all = self.within(move |judged_in| {
@@ -82,7 +104,10 @@ impl Judge {
             let clients = asked.own.as_ref().map(|own| own.rules.as_slice()).unwrap_or_default();
             judged_in.rules.decide_with(clients, mode, &context, call(&asked))
         });
-        by_all.await.unwrap_or_else(|| late(mode, Some(by_trusted), quorum))
+        match by_all.await {
+            Some(by_all) => Judged::InTime(by_all),
+            None => Judged::Late(late(mode, Some(by_trusted), quorum)),
+        }
     }
 
     /// Whether the call may pass unasked although text from outside went before the model.
@@ -229,14 +254,13 @@ mod tests {
         assert_eq!(judge.within(|_| 1).await, Some(1));
     }
 
-    /// As if file systems that do not answer kept every place.
     #[tokio::test(start_paused = true)]
     async fn a_call_that_cannot_be_judged_in_time_is_asked_for() {
         let folder = tempfile::tempdir().unwrap();
         let judge = Judge::of_home(folder.path());
         let request = ToolRequest { mode: Some("bypassPermissions".to_owned()), ..request("ls") };
         assert_eq!(judge.judge(&request).await.decision, Decision::Allow);
-        let all = judge.places.acquire_many(u32::try_from(MOST_AT_ONCE).unwrap()).await.unwrap();
+        let all = judge.every_place().await;
         let judgement = judge.judge(&request).await;
         assert!(judgement.must_be_asked() && judgement.why.contains("takes too long"), "{judgement:?}");
         assert!(!judge.passes_outside_guard(&request, OutsidePolicy::Guard).await);

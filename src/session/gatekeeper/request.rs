@@ -9,6 +9,7 @@ use portcullis_wire::nesting::{DEEPEST, is_too_deep};
 use portcullis_wire::preview::preview;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
 
 /// A call that an agent wants to make.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub(crate) struct ToolRequest {
     pub(crate) remembered: Option<&'static str>,
     /// We make the call ourselves, in the place of a tool of the client's.
     pub(crate) own: Option<OwnCall>,
+    /// When it came: since then the client waits.
+    pub(crate) arrived: Instant,
 }
 
 /// What the client would have applied to a call that we make in its place.
@@ -55,6 +58,11 @@ impl ToolRequest {
             Some(why) => format!("[{why}]"),
             None => preview(&self.tool, &self.input),
         }
+    }
+
+    /// For how long the client still waits for an answer. None: for ever.
+    pub(super) fn still_waits(&self) -> Option<Duration> {
+        self.capabilities.waits.map(|waits| waits.saturating_sub(self.arrived.elapsed()))
     }
 
     pub(crate) fn kind(&self) -> AskKind {

@@ -4,8 +4,8 @@ use super::after::RanAs;
 use super::ask::{limit, new_ask};
 use super::front::why_not_alone;
 use super::*;
-use portcullis_core::{AskTimeout, Behavior, CallOutcome, Moment, NewAsk, OnTimeout, SessionAbout, SessionId, Source};
-use portcullis_core::{Label, policy::Decision as Ruled};
+use portcullis_core::{AskTimeout, Behavior, CallOutcome, Edited, Moment, NewAsk, OnTimeout};
+use portcullis_core::{Label, SessionAbout, SessionId, Source, Text, policy::Decision as Ruled};
 use serde_json::{Value, json};
 use std::path::Path;
 use std::sync::Arc;
@@ -38,6 +38,7 @@ pub(super) fn request(command: &str) -> ToolRequest {
         unreadable: None,
         remembered: None,
         own: None,
+        arrived: Instant::now(),
     }
 }
 
@@ -52,10 +53,15 @@ fn judged(judge: &Judge, request: &ToolRequest) -> Judgement {
 
 /// A gatekeeper whose gate never answers.
 fn gatekeeper(folder: &Path) -> Gatekeeper {
+    gatekeeper_and_link(folder).0
+}
+
+/// The same, and what it tries to reach its gate with: without it, it knows that nobody can be asked.
+fn gatekeeper_and_link(folder: &Path) -> (Gatekeeper, impl Sized) {
     let about = SessionAbout::new(Label::new("api").unwrap(), "test");
     let away: crate::session::link::Connect = Arc::new(|| Box::pin(std::future::pending()));
-    let (session, _) = crate::session::link::connect(SessionId::new(Moment(1), 1), about, "0.0.0", away);
-    Gatekeeper::new(session, judge(folder), GatekeeperSettings::default(), None)
+    let (session, link) = crate::session::link::connect(SessionId::new(Moment(1), 1), about, "0.0.0", away);
+    (Gatekeeper::new(session, judge(folder), GatekeeperSettings::default(), None), link)
 }
 
 fn shown(request: &ToolRequest) -> NewAsk {
@@ -90,8 +96,8 @@ fn what_is_suppressed_is_not_offered() {
     assert!(shown(&cannot).details.offers.is_empty());
 }
 
-#[test]
-fn an_ask_ends_before_the_client_stops_waiting_and_then_as_the_client_would_go_on() {
+#[tokio::test(start_paused = true)]
+async fn an_ask_ends_before_the_client_stops_waiting_and_then_as_the_client_would_go_on() {
     let waits = |seconds, without_decision| {
         let mut request = request("ls");
         request.capabilities.waits = Some(Duration::from_secs(seconds));
@@ -210,6 +216,67 @@ async fn a_client_with_old_hooks_is_denied_what_people_must_decide() {
     let answer = gatekeeper(folder.path()).before(old, &CancellationToken::new()).await;
     let Decision::Deny { message, .. } = answer.decision else { panic!("{answer:?}") };
     assert!(message.contains("portcullis install --hooks"), "{message}");
+}
+
+/// As if file systems that do not answer kept every place, so that each look takes as long as it may.
+#[tokio::test(start_paused = true)]
+async fn a_held_call_is_answered_before_the_client_gives_up_however_long_it_was_looked_at() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut keeper, _link) = gatekeeper_and_link(folder.path());
+    keeper.settings.front = Front::Answers;
+    let _all = keeper.judge.every_place().await;
+    let waits = Duration::from_secs(60);
+    let write = || {
+        let mut write = request("");
+        (write.tool, write.input) = ("Write".to_owned(), json!({"file_path": "a", "content": "b"}));
+        write.capabilities.heeds_ask = false;
+        write.capabilities.waits = Some(waits);
+        write.mode = Some("bypassPermissions".to_owned());
+        write
+    };
+    let denied_in_time = |answer: GatekeeperAnswer, arrived: Instant| {
+        let Decision::Deny { message, .. } = &answer.decision else { panic!("{answer:?}") };
+        assert!(message.contains("in time"), "{message}");
+        assert!((waits / 2..waits).contains(&arrived.elapsed()), "{:?}", arrived.elapsed());
+    };
+    let held = write();
+    let arrived = held.arrived;
+    denied_in_time(keeper.before(held, &CancellationToken::new()).await, arrived);
+
+    // A yes at the last moment: whether the rules have something against it by now cannot be told in time.
+    let held = write();
+    let arrived = held.arrived;
+    let yes = async {
+        tokio::time::sleep(waits - Duration::from_secs(3)).await;
+        let ask = keeper.state().calls.open_of(|_| true)[0];
+        keeper.verdict(ask, ruling(None));
+    };
+    let never = CancellationToken::new();
+    let (answer, ()) = tokio::join!(keeper.before(held, &never), yes);
+    denied_in_time(answer, arrived);
+}
+
+fn ruling(input: Option<&str>) -> Ruling {
+    let input = input.map(|text| Edited { text: Text::new(text), digest: [0; 32] });
+    Ruling { input, ..Ruling::plain(Behavior::Allow) }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_edited_input_that_cannot_be_judged_in_time_is_not_allowed() {
+    let folder = tempfile::tempdir().unwrap();
+    let keeper = gatekeeper(folder.path());
+    let asked = request("ls");
+    let judgement = keeper.judge.judge(&asked).await;
+    let shown = new_ask(AskId::new(Moment(1), 1), &asked, &CallKey::of(&asked), &judgement, None, None);
+    let decided = async |ruling: Ruling| keeper.decision_of(&ruling, &asked, CallKey::of(&asked), &shown).await;
+    let edited = || ruling(Some(r#"{"command":"ls -l"}"#));
+    assert!(matches!(decided(edited()).await, Decision::Allow { .. }));
+    let all = keeper.judge.every_place().await;
+    let Decision::Deny { message, .. } = decided(edited()).await else { panic!("it was not judged") };
+    assert!(message.contains("takes too long"), "{message}");
+    assert!(matches!(decided(ruling(None)).await, Decision::Allow { .. }), "as it was asked about");
+    drop(all);
+    assert!(matches!(decided(edited()).await, Decision::Allow { .. }));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::ask::{MARGIN, limit, new_ask};
 use super::calls::{AllowedBy, AskOutcome};
 use super::front::{ANSWER_TIMEOUT, Front};
-use super::judge::{denied_by, quorum};
+use super::judge::{Judged, denied_by, quorum};
 use super::request::{CallKey, DecidedBy, Decision, GatekeeperAnswer, ToolRequest, WithoutDecision, call_digest};
 use super::{Gatekeeper, stopped_by};
 use crate::fixed;
@@ -38,8 +38,11 @@ impl Gatekeeper {
         cancelled: &CancellationToken,
     ) -> Option<GatekeeperAnswer> {
         let id = mint(AskId::new);
-        let mut new = new_ask(id, request, &call, judgement, outside, limit(request, self.settings.ask_limit));
-        new.details.replaced = self.judge.replaced(request).await;
+        let replaced = self.judge.replaced(request).await;
+        // After what takes its time: the client has waited meanwhile.
+        let limit = limit(request, self.settings.ask_limit);
+        let mut new = new_ask(id, request, &call, judgement, outside, limit);
+        new.details.replaced = replaced;
         let shown = new.clone();
         let receiver = {
             let mut state = self.state();
@@ -86,7 +89,12 @@ impl Gatekeeper {
                 self.without_verdict(request, &why).into()
             }
             AskOutcome::Verdict(ruling) => {
-                let decision = self.decision_of(&ruling, request, call, &shown).await;
+                let decision = tokio::select! {
+                    decision = self.decision_of(&ruling, request, call, &shown) => decision,
+                    () = client_gives_up(request) => {
+                        self.without_verdict(request, "the verdict could not be judged in time")
+                    }
+                };
                 self.tell(PromptNews::Ruled { ask: id, ruling });
                 GatekeeperAnswer { decision, verdict: Some(id) }
             }
@@ -150,7 +158,13 @@ impl Gatekeeper {
 
     /// A verdict as the client is told it. An input that is no object, or that the rules refuse, allows nothing; nor does
     /// a verdict that a stop has overtaken.
-    async fn decision_of(&self, ruling: &Ruling, request: &ToolRequest, call: CallKey, shown: &NewAsk) -> Decision {
+    pub(super) async fn decision_of(
+        &self,
+        ruling: &Ruling,
+        request: &ToolRequest,
+        call: CallKey,
+        shown: &NewAsk,
+    ) -> Decision {
         if ruling.behavior == Behavior::Deny {
             let said = ruling.why.as_deref().filter(|why| !why.trim().is_empty());
             let message = said.unwrap_or(DENIED).to_owned();
@@ -168,8 +182,7 @@ impl Gatekeeper {
             },
         };
         // Rules, files and links may be others by now: what counts is what they say when it is allowed.
-        let judged = input.as_ref().unwrap_or(&request.input);
-        if let Some(why) = self.objection(request, judged, shown.details.quorum).await {
+        if let Some(why) = self.objection(request, input.as_ref(), shown.details.quorum).await {
             let what =
                 if input.is_some() { "The edited input is denied" } else { "It was allowed, and is denied by now" };
             return Decision::deny(format!("{what}: {why}"));
@@ -194,10 +207,19 @@ impl Gatekeeper {
         Decision::Allow { input, remember, scope, by: DecidedBy::Person }
     }
 
-    /// What the rules have by now against an input that this many people have allowed, or one in its place.
-    async fn objection(&self, request: &ToolRequest, input: &Value, allowed_by: u8) -> Option<String> {
-        let edited = ToolRequest { input: input.clone(), ..request.clone() };
-        let judgement = self.judge.judge(&edited).await;
+    /// What the rules have by now against an input that this many people have allowed, or one in its place. What nobody has
+    /// seen when it was asked about must be judged, or it is not allowed.
+    async fn objection(&self, request: &ToolRequest, edited: Option<&Value>, allowed_by: u8) -> Option<String> {
+        let input = edited.unwrap_or(&request.input).clone();
+        let allowed = ToolRequest { input, ..request.clone() };
+        let mut judged = self.judge.judge_in_time(&allowed).await;
+        if let Judged::Late(_) = judged {
+            judged = self.judge.judge_in_time(&allowed).await;
+        }
+        let judgement = match judged {
+            Judged::Late(judgement) if edited.is_some() => return Some(judgement.why),
+            Judged::Late(judgement) | Judged::InTime(judgement) => judgement,
+        };
         if denied_by(&judgement).is_some() {
             return Some(judgement.why);
         }
@@ -226,7 +248,7 @@ impl Gatekeeper {
 
 /// Returns shortly before the client stops waiting: the gate, which has the same limit, may be away.
 async fn client_gives_up(request: &ToolRequest) {
-    match request.capabilities.waits {
+    match request.still_waits() {
         Some(waits) => tokio::time::sleep(waits.saturating_sub(MARGIN / 2)).await,
         None => std::future::pending().await,
     }

@@ -4,39 +4,12 @@ use super::agent::Agent;
 use super::editor::Editor;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
-use crate::support::child::Stdin;
 use crate::support::home::Home;
-use crate::support::standin::StandIn;
 use crate::support::terminal::Terminal;
-use crate::support::{PATIENCE, until};
 use serde_json::{Value, json};
-use std::fs;
 
 fn touch(name: &str) -> Value {
     json!({"command": format!("touch {name}"), "description": "Make it"})
-}
-
-/// A session was there earlier today, and is over.
-fn earlier_session(home: &Home) {
-    let session = StandIn::start_under_an_agent(home, &[]);
-    home.attached(1);
-    session.close_stdin();
-    until("its end", || Some(()).filter(|()| home.status()["sessions"] == 0));
-}
-
-/// What a line says that an agent has left behind.
-fn left_behind(home: &Home, wrapper: &str, line: &str) -> String {
-    let out = home.project().join("out");
-    fs::write(&out, "").unwrap();
-    let program = home.command(&[]).get_program().display().to_string();
-    let line = line.replace("$P", &program);
-    let mut shell = home.program("sh");
-    let waiting = format!(
-        "(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; {wrapper} {line} > out 2>&1; echo FINISHED >> out) &"
-    );
-    shell.args(["-c", &waiting]);
-    home.spawn(shell, Stdin::Nothing).wait_exit(PATIENCE);
-    until("its answer", || fs::read_to_string(&out).ok().filter(|text| text.contains("FINISHED")))
 }
 
 /// The number of the process that the editor is told to have trusted.
@@ -55,7 +28,7 @@ fn asked(editor: &Editor) -> bool {
 fn an_editor_that_nobody_knows_answers_once_its_person_says_that_it_is_theirs() {
     let home = Home::new();
     let gate = home.serve();
-    earlier_session(&home);
+    home.had_a_session();
     let model = Model::start(vec![
         Rule::on_text("make one").call("Bash", touch("one.txt")).once(),
         Rule::on_text("make two").call("Bash", touch("two.txt")).once(),
@@ -71,14 +44,14 @@ fn an_editor_that_nobody_knows_answers_once_its_person_says_that_it_is_theirs() 
 
     // What an agent has left behind, in whichever way, cannot say it.
     for wrapper in ["", "setsid -w", "sh -c 'exec \"$@\"' -"] {
-        let said = left_behind(&home, wrapper, &format!("$P acp trust {pid}"));
+        let said = home.left_behind(&format!("{wrapper} $P acp trust {pid}"));
         assert!(said.contains("refused to trust an editor") && said.contains("its parent process is gone"), "{said}");
         let by_hand = format!(
             "curl -s --unix-socket {}/gate.sock -H 'content-type: application/json' -d '{{\"pid\": {pid}}}' \
              http://localhost/api/v1/editors",
             home.folder().display()
         );
-        let said = left_behind(&home, wrapper, &by_hand);
+        let said = home.left_behind(&format!("{wrapper} {by_hand}"));
         assert!(said.contains("its parent process is gone"), "{said}");
     }
     assert!(!asked(&editor) && !home.project().join("one.txt").exists());
@@ -125,7 +98,7 @@ fn an_editor_that_nobody_knows_answers_once_its_person_says_that_it_is_theirs() 
 fn one_editor_that_is_trusted_lets_no_other_answer() {
     let home = Home::new();
     let _gate = home.serve();
-    earlier_session(&home);
+    home.had_a_session();
     let model =
         Model::start(vec![Rule::on_text("make one").call("Bash", touch("one.txt")), Rule::on_any_result().say("done")]);
     let start = || {

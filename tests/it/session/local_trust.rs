@@ -50,6 +50,7 @@ fn inside_an_agent_no_command_starts_stops_or_installs_anything() {
         "$P install --json --yes",
         "$P uninstall --yes",
         "$P plugin plugin-folder",
+        "$P mcp host",
         "$P rules add allow Bash",
         "$P rules trust --yes",
         "$P token add eve --role admin",
@@ -228,22 +229,11 @@ fn what_an_agent_leaves_behind_is_not_the_owner_when_its_session_has_ended() {
     assert!(senders().contains(&json!("owner")), "{:?}", senders());
 }
 
-/// What a line says whose shell has ended before it begins.
-fn left_behind(home: &Home, line: &str) -> String {
-    let out = home.project().join("out");
-    fs::write(&out, "").unwrap();
-    let mut shell = home.program("sh");
-    let waiting = "(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; LINE > out 2>&1; echo FINISHED >> out) &";
-    shell.args(["-c", &waiting.replace("LINE", &line.replace("$P", PROGRAM))]);
-    home.spawn(shell, Stdin::Nothing).wait_exit(PATIENCE);
-    until("its answer", || fs::read_to_string(&out).ok().filter(|text| text.contains("FINISHED")))
-}
-
 #[test]
-fn without_a_terminal_a_gate_that_never_had_an_agent_is_started_again() {
+fn without_a_terminal_rules_are_changed_where_there_never_was_an_agent() {
     let home = Home::new();
     home.serve().stop();
-    let said = left_behind(&home, "$P rules add ask 'Bash(after *)'");
+    let said = home.left_behind("$P rules add ask 'Bash(after *)'");
     assert!(said.contains("Added to"), "{said}");
 }
 
@@ -252,14 +242,11 @@ fn what_an_agent_left_behind_changes_nothing_when_its_session_and_the_gate_are_g
     let home = Home::new();
     let gate = home.serve();
     let add = "$P rules add allow 'Bash(after *)'";
-    assert!(!left_behind(&home, add).contains("refused"), "there was no session yet");
-    let session = StandIn::start_under_an_agent(&home, &[]);
-    home.attached(1);
-    session.close_stdin();
-    until("its end", || Some(()).filter(|()| home.status()["sessions"] == 0));
-    assert!(left_behind(&home, add).contains("its parent process is gone"));
+    assert!(!home.left_behind(add).contains("refused"), "there was no session yet");
+    home.had_a_session();
+    assert!(home.left_behind(add).contains("its parent process is gone"));
     gate.stop();
-    let said = left_behind(&home, "$P uninstall --yes");
+    let said = home.left_behind("$P uninstall --yes");
     assert!(said.contains("its parent process is gone") && said.contains("hint: "), "{said}");
 }
 
@@ -272,7 +259,7 @@ fn whose_child_a_process_is_cannot_be_hidden() {
     // Left behind by its shell, with and without a session of its own.
     let lines = ["$P ask allow abcde", "setsid -w $P ask allow abcde", "sh -c 'sleep 0; exec $P ask allow abcde'"];
     for line in lines.into_iter().chain(["setsid -w $P say hello"]) {
-        let said = left_behind(&home, line);
+        let said = home.left_behind(line);
         let what_to_do = if line.contains("say") { "sent as agent:unknown, who only informs" } else { "hint: " };
         assert!(said.contains("its parent process is gone") && said.contains(what_to_do), "{line}: {said}");
     }

@@ -12,4 +12,5 @@ mod real_cli;
 mod scenarios;
 mod stream;
 mod tools;
+mod unknown_starter;
 mod verdicts;

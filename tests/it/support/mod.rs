@@ -11,6 +11,7 @@ pub(crate) mod gate;
 pub(crate) mod home;
 pub(crate) mod hooks;
 pub(crate) mod http;
+pub(crate) mod left_behind;
 pub(crate) mod link;
 pub(crate) mod prompts;
 pub(crate) mod push;

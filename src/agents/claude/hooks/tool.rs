@@ -7,6 +7,7 @@ use portcullis_core::{CallOutcome, Source};
 use portcullis_wire::hooks::{self, HookCall, HookEvent};
 use portcullis_wire::preview::preview;
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{HandedOut, HookAnswer, HookSession};
@@ -160,6 +161,7 @@ fn request(call: HookCall, flags: ClientFlags, capabilities: Capabilities) -> To
         unreadable: call.unreadable,
         remembered: None,
         own: None,
+        arrived: Instant::now(),
     }
 }
 

@@ -10,6 +10,7 @@ use portcullis_wire::control::{CanUseTool, Classification, HookCallback, Permiss
 use portcullis_wire::hooks::refuse_tool;
 use serde_json::{Map, Value, json};
 use std::time::Duration;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{Driver, TaskMessage};
@@ -78,6 +79,7 @@ impl Driver {
                     unreadable: None,
                     remembered: None,
                     own: None,
+                    arrived: Instant::now(),
                 };
                 let (gatekeeper, cancelled) = (Arc::clone(&self.gatekeeper), self.begin_request(&id));
                 let (own, mut request) = (self.own_tools(), request);
@@ -162,6 +164,7 @@ impl Driver {
             unreadable: None,
             remembered: None,
             own: None,
+            arrived: Instant::now(),
         }
     }
 

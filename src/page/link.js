@@ -1,7 +1,8 @@
 // A browser that is not linked yet: it trades the link's secret, which stands behind the #, for a key of its own.
 
 import { call, key } from "./api.js";
-import { h, shown } from "./dom.js";
+import { h } from "./dom.js";
+import { shown } from "./letters.js";
 import { button, row } from "./parts.js";
 import { why } from "./state.js";
 import { t } from "./words.js";

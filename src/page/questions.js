@@ -1,7 +1,8 @@
 // The agent's questions with their options, and its plans with the modes that may follow.
 
-import { h, shown } from "./dom.js";
+import { h } from "./dom.js";
 import { rest } from "./input.js";
+import { shown } from "./letters.js";
 import { markdown } from "./markdown.js";
 import { button, row } from "./parts.js";
 import { toTop } from "./sight.js";

@@ -8,9 +8,11 @@ import { size, t } from "./words.js";
 
 export function drawInput(ask) {
   const hosts = hostsElsewhere(stringsIn(ask.input ?? ask.preview));
-  return [hosts.length > 0 && h("p", { class: "warning leads" }, t("leadsTo", { hosts: hosts.join(t("comma")) })), drawTool(ask)];
+  return [hosts.length > 0 && h("p", { class: "warning leads" }, t("leadsTo", { hosts: hosts.slice(0, MOST_HOSTS).join(t("comma")) })), drawTool(ask)];
 }
 
+/** Nobody reads more of them. */
+const MOST_HOSTS = 5;
 const stringsIn = (value) => (typeof value === "string" ? [value] : value && typeof value === "object" ? Object.values(value).flatMap(stringsIn) : []);
 
 function drawTool(ask) {

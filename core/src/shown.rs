@@ -274,7 +274,17 @@ mod tests {
     #[test]
     fn what_would_deceive_a_terminal_is_spelled_out() {
         assert_eq!(visible("a\u{1b}[2Jb\u{202e}c\td\re\r\nf"), "a\\u{1b}[2Jb\\u{202e}c\td\ne\nf");
-        for unseen in ['\u{200b}', '\u{2060}', '\u{feff}', '\u{e0041}', '\u{e007f}'] {
+        for unseen in [
+            '\u{200b}',
+            '\u{2060}',
+            '\u{feff}',
+            '\u{e0041}',
+            '\u{e007f}',
+            '\u{1bca0}',
+            '\u{1d173}',
+            '\u{fff0}',
+            '\u{e0fff}',
+        ] {
             assert_eq!(visible(&format!("rm{unseen}x")), format!("rm{}x", unseen.escape_unicode()));
         }
         let family = "👩\u{200d}👩\u{200d}👧";

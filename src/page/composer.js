@@ -1,8 +1,9 @@
 // The box in which someone writes to a session, with files to go along, and when it will be read.
 
 import { Refused, call, upload } from "./api.js";
-import { h, shown } from "./dom.js";
-import { button, row } from "./parts.js";
+import { h } from "./dom.js";
+import { shown } from "./letters.js";
+import { button, hasKeyboard, row } from "./parts.js";
 import { may, standing, state, successor, tellSession, why } from "./state.js";
 import { size, t } from "./words.js";
 
@@ -13,9 +14,6 @@ const drafts = new Map();
 
 /** After so many milliseconds it is said that a message is still on its way. */
 const SLOW = 1500;
-
-/** With a keyboard Enter sends; on a phone it begins a line, and the button sends. */
-const entersBySend = () => matchMedia("(hover: hover) and (pointer: fine)").matches;
 
 /** When a message will be read, as far as that is known. */
 function whenRead({ wakes }, what) {
@@ -90,7 +88,8 @@ export function composer(id, sent, orders) {
     if (event.key === "Escape" && !event.isComposing) text.blur();
     // Enter that ends a word of an input method is no Enter.
     if (event.key !== "Enter" || event.isComposing || event.keyCode === 229) return;
-    if (!event.metaKey && !event.ctrlKey && (event.shiftKey || !entersBySend())) return;
+    // On a phone it begins a line, and the button sends.
+    if (!event.metaKey && !event.ctrlKey && (event.shiftKey || !hasKeyboard())) return;
     event.preventDefault();
     if (!sending.disabled) send();
   });
@@ -111,7 +110,7 @@ export function composer(id, sent, orders) {
     interrupt.hidden = !(["working", "waiting"].includes(what) && session.driven && may("review"));
     over.hidden = !isOver && !takesNone;
     over.textContent = t(takesNone ? "readNever" : "endedHow");
-    when.textContent = session ? [t(whenRead(session, what)), entersBySend() && t("enterSends")].filter(Boolean).join(" ") : "";
+    when.textContent = session ? [t(whenRead(session, what)), hasKeyboard() && t("enterSends")].filter(Boolean).join(" ") : "";
   };
   return { element, draw };
 }

@@ -1,7 +1,8 @@
 // Linked devices, and this page's own settings.
 
 import { call, key } from "./api.js";
-import { h, keep, moment, shown } from "./dom.js";
+import { h, keep, moment } from "./dom.js";
+import { shown } from "./letters.js";
 import { askToNotify, canNotify, stopNotify, wantsNotify } from "./notify.js";
 import { newLink } from "./newlink.js";
 import { button, field, row } from "./parts.js";

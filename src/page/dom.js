@@ -75,16 +75,3 @@ export function marked(text) {
   const [, before, code, after] = /^([^`]*)`([^`]+)`([^`]*)$/s.exec(text) ?? [];
   return code === undefined ? text : [before, h("code", null, code), after];
 }
-
-/** Characters that could hide or reorder what someone decides about are shown by their number. */
-export function shown(text) {
-  return String(text).replace(
-    /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu,
-    number,
-  );
-}
-
-const number = (character) => `\u27e8U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
-
-/** The same for what someone decides about: a blank that is another than the usual one makes it another file or argument. */
-export const exactly = (text) => shown(text).replace(/[\u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]|\u{1d159}/gu, number);

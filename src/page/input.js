@@ -1,18 +1,28 @@
 // What a tool would do, drawn from its input: the command, the diff, the address; else every field by name.
 
 import { diff } from "./diff.js";
-import { exactly, h, shown } from "./dom.js";
+import { h } from "./dom.js";
+import { exactly, hostsElsewhere, shown } from "./letters.js";
 import { drawMcp } from "./mcp.js";
 import { size, t } from "./words.js";
 
 export function drawInput(ask) {
+  const hosts = hostsElsewhere(stringsIn(ask.input ?? ask.preview));
+  return [hosts.length > 0 && h("p", { class: "warning leads" }, t("leadsTo", { hosts: hosts.slice(0, MOST_HOSTS).join(t("comma")) })), drawTool(ask)];
+}
+
+/** Nobody reads more of them. */
+const MOST_HOSTS = 5;
+const stringsIn = (value) => (typeof value === "string" ? [value] : value && typeof value === "object" ? Object.values(value).flatMap(stringsIn) : []);
+
+function drawTool(ask) {
   const input = ask.input;
   if (!input || typeof input !== "object") return code(ask.preview, exactly);
   const whole = JSON.stringify(input, null, 2);
   try {
     const known = Object.hasOwn(DRAWN, ask.tool) ? DRAWN[ask.tool](input, ask.replaces) : undefined;
     if (known) return [known.drawn, others(input, known.fields), rest(input)];
-    if (ask.mcp && !Array.isArray(input)) return [drawMcp(ask.mcp, input), rest(input)];
+    if (ask.mcp && !Array.isArray(input)) return [drawMcp(ask.mcp, input, Object.keys(input).length > MOST_PARTS && code(whole, exactly)), rest(input)];
   } catch {
     // It is not as this tool's input is: it is shown as it is.
     return code(whole, exactly);

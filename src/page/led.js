@@ -1,7 +1,9 @@
 // What led to a prompt: what the agent was told last, by whom, and what it said since.
 
 import { call } from "./api.js";
-import { h, shown } from "./dom.js";
+import { h } from "./dom.js";
+import { shown } from "./letters.js";
+import { withoutMarks } from "./markdown.js";
 import { state } from "./state.js";
 import { t } from "./words.js";
 
@@ -56,5 +58,5 @@ function shared(path) {
   return recent.get(path);
 }
 
-/** Markdown on one line: its fences would be read as part of what was said. */
-const plainWords = (text) => text.replace(/^\s*(?:```|~~~).*$/gm, "").replace(/\s+/g, " ").trim();
+/** Markdown on one line: its fences and marks would be read as part of what was said. */
+const plainWords = (text) => withoutMarks(text.replace(/^\s*(?:```|~~~).*$/gm, "")).replace(/\s+/g, " ").trim();

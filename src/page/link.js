@@ -1,8 +1,9 @@
 // A browser that is not linked yet: it trades the link's secret, which stands behind the #, for a key of its own.
 
 import { call, key } from "./api.js";
-import { h, shown } from "./dom.js";
-import { button, row } from "./parts.js";
+import { h } from "./dom.js";
+import { shown } from "./letters.js";
+import { button, field, row } from "./parts.js";
 import { why } from "./state.js";
 import { t } from "./words.js";
 
@@ -37,7 +38,7 @@ function linkForm(secret, linked, notice) {
   };
   const copy = () => navigator.clipboard.writeText(`${location.origin}/#link=${secret}`).then(() => (notice.textContent = t("copied")), () => {});
   // A page that is only fetched ahead does nothing: someone has to press.
-  const form = h("div", null, h("label", { class: "field" }, t("called"), name), row(button("link", "primary", link)),
+  const form = h("div", null, field("called", name), row(button("link", "primary", link)),
     isForHomeScreen() && [h("p", { class: "hint" }, t("forHomeScreen")), row(button("copyLink", "quiet", copy))]);
   // Whoever opens a second link in a browser whose key counts need not make another device of it.
   const offerToStay = () => form.append(h("p", { class: "hint" }, t("hasKey")), row(button("keepDevice", "quiet", linked)));
@@ -54,7 +55,7 @@ function pasteForm(notice, found) {
     else notice.textContent = t("noLinkThere");
   };
   link.addEventListener("keydown", (event) => event.key === "Enter" && !event.isComposing && take());
-  return h("div", null, h("label", { class: "field" }, t("pasteLink"), link), row(button("takeLink", "quiet", take)));
+  return h("div", null, field("pasteLink", link), row(button("takeLink", "quiet", take)));
 }
 
 /** On an iPhone the page on the home screen is linked by itself: what its browser was given does not count there. */

@@ -1,12 +1,17 @@
 // The log, newest first: a sentence a record, with a search, a filter by what it is about, and the state of the chain.
 
 import { call } from "./api.js";
-import { h, moment, shown } from "./dom.js";
+import { h, moment } from "./dom.js";
+import { shown } from "./letters.js";
 import { button, row } from "./parts.js";
 import { state, why } from "./state.js";
 import { locale, sentence, t } from "./words.js";
 
 const PAGE = 200;
+/** Pixels from the top within which someone is at it. */
+const AT_TOP = 200;
+/** How long after it was last asked for what is new is asked for again, in milliseconds. */
+const NOT_SOONER = 1500;
 /** Pages that one search reads at most before it asks whether to go on. */
 const MOST_PAGES = 10;
 const ABOUT = ["", "ask", "event", "session", "person", "token"];
@@ -48,6 +53,19 @@ export function logView() {
     }
     isLoading = false;
   };
+  /** What has happened since, for as long as someone is at the top: nothing that is being read moves. */
+  const newer = async () => {
+    if (isLoading || lines.length === 0 || scrollY > AT_TOP || !getSelection().isCollapsed) return false;
+    isLoading = true;
+    // The whole page: what a line is about may be named in one before it.
+    const page = await call("GET", `/api/v1/log?words=true&last=${PAGE}`).catch(() => []);
+    isLoading = false;
+    const [first, last] = [page[0]?.seq, lines.at(-1).seq];
+    if (!(page.at(-1)?.seq > last)) return true;
+    lines = first > last + 1 ? page : [...lines.filter(({ seq }) => seq < first), ...page];
+    draw();
+    return true;
+  };
   const older = button("older", "quiet", more);
   const verify = async () => {
     chain.textContent = t("verifying");
@@ -86,7 +104,14 @@ export function logView() {
     h("div", { class: "filters" }, text, about, h("label", { class: "check" }, details, t("details"))),
     list, notice, row(older));
   more();
-  return { element, draw: () => {}, refresh: () => lines.length === 0 && more() };
+  let [told, asked] = [state.told, 0];
+  const onChange = async () => {
+    if (told === state.told || Date.now() - asked < NOT_SOONER) return;
+    asked = Date.now();
+    const now = state.told;
+    if (await newer()) told = now;
+  };
+  return { element, draw: onChange, refresh: () => (lines.length === 0 ? more() : newer()) };
 }
 
 function entry({ at, subject, told: { label, words, weight } }) {

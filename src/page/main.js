@@ -5,7 +5,7 @@ import { devicesView } from "./devices.js";
 import { h } from "./dom.js";
 import { linkView, takeSecret } from "./link.js";
 import { logView } from "./log.js";
-import { tell, wantsNotify } from "./notify.js";
+import { tell, tellNothing, wantsNotify } from "./notify.js";
 import { peopleView } from "./people.js";
 import { drawPrompts, leftOut } from "./prompts.js";
 import { waitingBar } from "./waiting.js";
@@ -158,6 +158,8 @@ function fetchWordsSoon(left = WORDS_AGAIN) {
 function unlinked(why) {
   key.forget();
   keepKey();
+  tellNothing();
+  view?.leave?.();
   view = undefined;
   app.replaceChildren(linkView(undefined, linked, why));
 }

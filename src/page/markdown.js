@@ -1,7 +1,8 @@
 // Markdown as agents write it, drawn as elements: headings, lists in lists, quotes, code, tables. Nothing is read as
 // HTML, and only http, https and mailto links can be followed.
 
-import { h, shown } from "./dom.js";
+import { h } from "./dom.js";
+import { shown } from "./letters.js";
 
 /** What is longer, or has more parts, is shown as it was written: so many elements would keep the page from everything else. */
 const LONGEST = 200_000;
@@ -9,6 +10,9 @@ const MOST_LINES = 5000;
 const MOST_BOXES = 100;
 
 const asWritten = (text) => h("div", { class: "markdown" }, h("pre", { class: "code", tabindex: "0" }, shown(text)));
+
+/** For a line or two of it: marks say nothing there. */
+export const withoutMarks = (text) => text.replace(/\*\*|`|(?<=^|\s)#+ /g, "");
 
 export function markdown(text) {
   const boxes = text.match(/^ {0,3}(?:```|~~~)|^[ |:-]*-[ |:-]*$/gm)?.length ?? 0;

@@ -1,7 +1,8 @@
 // A call of an MCP tool: its server, its tool, and its arguments as a form, to read and to change.
 
 import { parse } from "./api.js";
-import { exactly, h, shown } from "./dom.js";
+import { h } from "./dom.js";
+import { exactly, shown } from "./letters.js";
 import { t } from "./words.js";
 
 /** What a name such as `mcp__db__query` says, where nothing else is known of a call. */
@@ -10,13 +11,13 @@ export function mcpNamed(name) {
   return tool && { server, tool };
 }
 
-/** What would be called, and each argument by its name. */
-export function drawMcp({ server, tool, title }, input) {
+/** What would be called, and each argument by its name, or all of them as one text. */
+export function drawMcp({ server, tool, title }, input, asOne) {
   const rows = Object.entries(input);
+  const list = () => h("dl", { class: "arguments given", "aria-label": t("arguments") }, rows.map(([name, value]) => [h("dt", null, exactly(name)), h("dd", null, drawn(value))]));
   return h("div", { class: "mcp" },
-    h("dl", { class: "facts" }, h("dt", null, t("mcpServer")), h("dd", null, h("code", null, shown(server))), h("dt", null, t("tool")), h("dd", null, h("code", null, shown(tool)), title && ` ${shown(title)}`)),
-    h("dl", { class: "arguments", "aria-label": t("arguments") }, rows.map(([name, value]) => [h("dt", null, shown(name)), h("dd", null, drawn(value))])),
-    rows.length === 0 && h("p", { class: "hint" }, t("noArguments")));
+    h("dl", { class: "facts" }, h("dt", null, t("mcpServer")), h("dd", null, h("code", null, exactly(server))), h("dt", null, t("tool")), h("dd", null, h("code", null, exactly(tool)), title && ` ${shown(title)}`)),
+    asOne || (rows.length > 0 ? list() : h("p", { class: "hint" }, t("noArguments"))));
 }
 
 const written = (value) => (typeof value === "string" ? value : JSON.stringify(value, null, 2));

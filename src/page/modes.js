@@ -1,7 +1,8 @@
 // The mode in which sessions of a folder start that name none: what counts, who set it, and what config.toml says.
 
 import { call } from "./api.js";
-import { ago, h, shown } from "./dom.js";
+import { ago, h } from "./dom.js";
+import { shown } from "./letters.js";
 import { button, field, row } from "./parts.js";
 import { MODES, may, state, why } from "./state.js";
 import { locale, t } from "./words.js";

@@ -1,7 +1,8 @@
 // A link for another device: what it may do, the link with its QR code, and who came by it.
 
 import { call } from "./api.js";
-import { h, shown } from "./dom.js";
+import { h } from "./dom.js";
+import { shown } from "./letters.js";
 import { button, row } from "./parts.js";
 import { state, why } from "./state.js";
 import { t } from "./words.js";

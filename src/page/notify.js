@@ -1,6 +1,7 @@
 // What is told to someone who does not look: the number in the title, and notifications of the browser.
 
-import { h, shown } from "./dom.js";
+import { h } from "./dom.js";
+import { shown } from "./letters.js";
 import { isMuted } from "./muted.js";
 import { isPushed, workerReady } from "./push.js";
 import { openAsks, standing, state } from "./state.js";
@@ -54,6 +55,14 @@ export function tell() {
     if (["working", "waiting"].includes(was) && is === "idle" && session.activity === "idle") notify(`done-${session.id}-${Date.now()}`, session.id, t("finished", { label: shown(session.label) }), shown(state.words.get(session.id)?.last ?? "").slice(0, 200));
     if (was && was !== "ended" && is === "ended") notify(`ended-${session.id}`, session.id, t("died", { label: shown(session.label) }), "");
   }
+}
+
+/** A device that was shown out says no more of what waits: not in its title, and not in notifications that are still there. */
+export async function tellNothing() {
+  document.title = "Portcullis";
+  navigator.clearAppBadge?.().catch(() => {});
+  const registration = await navigator.serviceWorker?.getRegistration("/").catch(() => undefined);
+  (await registration?.getNotifications())?.forEach((notification) => notification.close());
 }
 
 function notify(tag, session, title, body) {

@@ -7,6 +7,9 @@ export const row = (...buttons) => h("div", { class: "row" }, buttons);
 
 export const button = (key, kind, onclick) => h("button", { type: "button", class: kind, onclick, "data-action": key }, t(key));
 
+/** Whether someone is likely to have a keyboard: a phone hovers over nothing. */
+export const hasKeyboard = () => matchMedia("(hover: hover) and (pointer: fine)").matches;
+
 export const field = (name, control) => h("label", { class: "field" }, h("span", null, t(name)), control);
 
 /** The head of a view that one comes to from another. */

@@ -1,7 +1,8 @@
 // People: who is let in, with their role and tokens, and strangers who wait to be.
 
 import { call } from "./api.js";
-import { h, moment, shown } from "./dom.js";
+import { h, moment } from "./dom.js";
+import { shown } from "./letters.js";
 import { button, field, row } from "./parts.js";
 import { state, why } from "./state.js";
 import { locale, t } from "./words.js";

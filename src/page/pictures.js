@@ -1,7 +1,8 @@
 // Pictures that came with a message: fetched with the key when they come into sight, and drawn from memory.
 
 import { fetchFile } from "./api.js";
-import { h, shown } from "./dom.js";
+import { h } from "./dom.js";
+import { shown } from "./letters.js";
 import { pictureIn } from "./pixels.js";
 
 const NAMED = /\.(png|jpe?g|gif|webp)$/i;

@@ -1,11 +1,12 @@
 // Prompts: cards on top of everything, with all that helps to decide, and the ways to answer.
 
 import { call, parse } from "./api.js";
-import { h, keep, marked, moment, shown } from "./dom.js";
+import { h, keep, marked, moment } from "./dom.js";
 import { code, drawInput, inputText } from "./input.js";
 import { ledToIt } from "./led.js";
+import { exactly, shown } from "./letters.js";
 import { BadField, argumentForm } from "./mcp.js";
-import { button, row } from "./parts.js";
+import { button, hasKeyboard, row } from "./parts.js";
 import { drawPlan, drawQuestions } from "./questions.js";
 import { may, openAsks, state, why } from "./state.js";
 import { watchSteady } from "./steady.js";
@@ -162,7 +163,7 @@ function answers(ask, answer, risky, changedMind) {
   const allow = (scope) => answer({ behavior: "allow", ...(scope && { scope }) });
   const offers = (ask.offers ?? []).map((offer) => {
     const name = offer.scope === "always" ? "always" : "forSession";
-    return h("div", { class: "offer" }, button(name, "quiet", () => allow(offer.scope)), h("small", null, shown(phrase(offer.words))));
+    return h("div", { class: "offer" }, button(name, "quiet", () => allow(offer.scope)), h("small", null, exactly(phrase(offer.words))));
   });
   const denyWhy = () => {
     const words = h("textarea", { rows: "2", "data-why": true, "aria-label": t("why"), placeholder: t("why"), maxlength: "4096" });
@@ -194,7 +195,8 @@ function answers(ask, answer, risky, changedMind) {
     h("details", { ontoggle: ({ target }) => target.open && target.scrollIntoView({ block: "nearest" }) },
       h("summary", null, t("more")),
       offers,
-      row(button("denyWhy", "quiet", denyWhy), ask.editable && ask.input && button("edit", "quiet", edit))),
+      row(button("denyWhy", "quiet", denyWhy), ask.editable && ask.input && button("edit", "quiet", edit)),
+      hasKeyboard() && h("p", { class: "hint small" }, t("keysHow"))),
     more);
   return element;
 }

@@ -87,7 +87,8 @@ const AGAIN = 15_000;
 
 /** Whoever has done nothing on the page for so long, in milliseconds, may have left the desk. */
 const ATTENDED = 120_000;
-const DOING = ["pointerdown", "pointermove", "wheel", "scroll", "keydown", "touchstart", "focus"];
+/** What only people do: the page scrolls, and sets the focus within it, by itself as well. */
+const DOING = ["pointerdown", "pointermove", "wheel", "keydown", "touchstart"];
 let lastDone = Date.now();
 /** Whether someone is at the page and sees every prompt that waits; none while nobody asks for it. */
 let isSeen;
@@ -100,7 +101,10 @@ let saidAt = 0;
  */
 export function sayPresence(showsAll) {
   const done = () => (lastDone = Date.now());
-  DOING.forEach((what) => window.addEventListener(what, done, { capture: true, passive: true }));
+  // What scrolls below a pointer that rests may be told as a movement.
+  const isMoved = ({ type, movementX, movementY }) => type !== "pointermove" || movementX !== 0 || movementY !== 0;
+  DOING.forEach((what) => window.addEventListener(what, (event) => isMoved(event) && done(), { capture: true, passive: true }));
+  window.addEventListener("focus", done);
   document.addEventListener("visibilitychange", () => (done(), notePresence()));
   window.addEventListener("pagehide", () => say(false));
   isSeen = () => !document.hidden && Date.now() - lastDone < ATTENDED && showsAll();

@@ -1,7 +1,8 @@
 // The agent's questions with their options, and its plans with the modes that may follow.
 
-import { h, shown } from "./dom.js";
+import { h } from "./dom.js";
 import { rest } from "./input.js";
+import { shown } from "./letters.js";
 import { markdown } from "./markdown.js";
 import { button, row } from "./parts.js";
 import { toTop } from "./sight.js";
@@ -76,6 +77,6 @@ export function drawPlan(ask, answer) {
   return h("div", null,
     h("div", { class: "plan" }, markdown(String(ask.input?.plan ?? (ask.input ? t("noPlan") : ask.preview ?? "")))),
     rest(ask.input ?? { plan: ask.preview }),
-    modes.length > 0 && h("label", { class: "field" }, t("goOnIn"), choice),
+    modes.length > 0 && h("label", { class: "field" }, h("span", null, t("goOnIn")), choice),
     may("review") && [row(button("approvePlan", "primary", approve)), unsent, words, row(button("keepPlanning", "plain", sendBack))]);
 }

@@ -1,7 +1,8 @@
 // The rules of a folder, and a box that says what would become of a call there.
 
 import { call } from "./api.js";
-import { h, marked, shown } from "./dom.js";
+import { h, marked } from "./dom.js";
+import { shown } from "./letters.js";
 import { defaultMode, modeInWords } from "./modes.js";
 import { button, field, row } from "./parts.js";
 import { MODES, folders, why } from "./state.js";
@@ -56,11 +57,11 @@ function verdict(ruling) {
     ruling.left_to_client
       ? h("p", null, h("span", { class: "badge decision" }, t("leftToClient")), " ", t("leftToClientHow"))
       : h("p", null, decision(ruling.decision), " ", marked(shown(phrase(ruling.why)))),
-    h("p", { class: "small" }, t(ruling.not_looked_at?.length ? "notLookedAt" : "lookedAt")),
     ruling.rule && h("p", { class: "path" }, shown(ruling.rule), ruling.place && ` · ${shown(ruling.place)}`),
     h("p", { class: "small" }, t(`risk_${ruling.risk.level}`), ruling.risk.reasons.length > 0 && t("inBrackets", { what: ruling.risk.reasons.map(phrase).join(t("comma")) }),
       ruling.quorum > 1 && ` · ${t("quorum", { n: ruling.quorum })}`),
-    ruling.if_trusted && h("p", { class: "small warning" }, t("ifTrusted"), " ", decision(ruling.if_trusted.decision)));
+    ruling.if_trusted && h("p", { class: "small warning" }, t("ifTrusted"), " ", decision(ruling.if_trusted.decision)),
+    h("p", { class: "small" }, t(ruling.not_looked_at?.length ? "notLookedAt" : "lookedAt")));
 }
 
 function files(rules) {

@@ -1,8 +1,9 @@
 // One item of a conversation: what people and programs sent, what the agent said, and what it did.
 
 import { download } from "./api.js";
-import { h, moment, shown } from "./dom.js";
+import { h, moment } from "./dom.js";
 import { code, drawInput } from "./input.js";
+import { shown } from "./letters.js";
 import { markdown } from "./markdown.js";
 import { mcpNamed } from "./mcp.js";
 import { isPicture, picture } from "./pictures.js";

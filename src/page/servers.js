@@ -1,7 +1,8 @@
 // The MCP servers of a folder: how each is and why, with what a person can do about it: approve it, or sign in.
 
 import { call } from "./api.js";
-import { h, shown } from "./dom.js";
+import { h } from "./dom.js";
+import { shown } from "./letters.js";
 import { button, field, row } from "./parts.js";
 import { folders, why } from "./state.js";
 import { phrase, t } from "./words.js";

@@ -3,7 +3,8 @@
 import { call } from "./api.js";
 import { composer } from "./composer.js";
 import { conversation } from "./conversation.js";
-import { h, keep, shown } from "./dom.js";
+import { h, keep } from "./dom.js";
+import { shown } from "./letters.js";
 import { modeInWords, offeredModes } from "./modes.js";
 import { isMuted, setMuted } from "./muted.js";
 import { backBar, button } from "./parts.js";

@@ -1,6 +1,7 @@
 // The list of sessions: those that wait for someone first.
 
-import { ago, agoInWords, h, keep, shown } from "./dom.js";
+import { ago, agoInWords, h, keep } from "./dom.js";
+import { shown } from "./letters.js";
 import { alarms, may, openAsks, sortedSessions, standing, state } from "./state.js";
 import { currentLanguage, locale, t } from "./words.js";
 

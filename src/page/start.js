@@ -1,7 +1,8 @@
 // A new session: where, what, in which mode; or a conversation that goes on, also one that began in a terminal.
 
 import { call } from "./api.js";
-import { h, moment, shown } from "./dom.js";
+import { h, moment } from "./dom.js";
+import { shown } from "./letters.js";
 import { defaultMode, modeInWords, offeredModes } from "./modes.js";
 import { backBar, button, field, row } from "./parts.js";
 import { folders, state, why } from "./state.js";

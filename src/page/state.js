@@ -1,7 +1,8 @@
 // What the gate has told: sessions, prompts, and what was said in each session. Views read it and draw anew on change.
 
 import { call } from "./api.js";
-import { shown } from "./dom.js";
+import { shown } from "./letters.js";
+import { withoutMarks } from "./markdown.js";
 import { errorInChinese, phrase, t } from "./words.js";
 
 export const state = {
@@ -24,6 +25,8 @@ export const state = {
   /** The folder that someone came from to its rules. */
   folder: undefined,
   revision: 0,
+  /** Counts what the gate has told. */
+  told: 0,
 };
 
 /** How much of what was said is kept for each session; the log has the rest. */
@@ -63,6 +66,7 @@ export function take(change) {
     state.fresh = { sessions: new Map(), asks: new Map() };
     return;
   }
+  state.told += 1;
   const { sessions, asks } = state.fresh ?? state;
   if (change.session) sessions.set(change.session.id, change.session);
   if (change.ask) {
@@ -127,8 +131,8 @@ export async function fetchEnded(fetched) {
 
 /** The changes do not tell what was said: whoever asks for the sessions is told. */
 export function noteWords({ id, title, last_words: last, unasked_calls: unasked = [] }) {
-  // How much more there is says nothing in a list, and neither do marks of Markdown.
-  const short = (text) => text?.replace(/… \[\d+ more bytes\]$/, "…").replace(/\*\*|`|(?<=^|\s)#+ /g, "");
+  // How much more there is says nothing in a list.
+  const short = (text) => text && withoutMarks(text.replace(/… \[\d+ more bytes\]$/, "…"));
   state.words.set(id, { title: short(title), last: short(last), unasked });
 }
 

@@ -98,7 +98,7 @@ export const zh = {
   linkAnother: "绑定其他设备", makeLink: "生成链接", also_start: "还可以开始会话", also_admin: "还可以管理网关", qr: "链接的二维码",
   anotherDevice: "链接只能使用一次，两分钟内有效。绑定后，该设备可以与会话对话并答复请求。",
   reallyAdminLink: "要生成可以管理网关的链接吗？得到它的人可以管理人员、令牌、设备和规则。",
-  linkOpen: "请在该设备上打开，或扫描二维码：", linkHere: "请在这台电脑的另一个浏览器中打开。其他设备连不上网关：没有设置 public_url。",
+  linkOpen: "请在该设备上打开，或扫描二维码：", linkHere: "请在这台电脑的另一个浏览器中打开。其他设备连不上网关：没有设置 public_url。“portcullis device link” 会说明如何设置。",
   linkTunnel: "请在隧道另一端的电脑上打开。没有给手机的二维码：public_url 指向各设备自身。",
   linkElsewhere: "给其他设备的链接只能在网关所在的电脑上生成：请在那里运行 “portcullis device link”，或用 “portcullis page” 打开此页面。",
   linkOver: "链接已过期。", deviceLinked: "{name} 已绑定。",
@@ -110,5 +110,6 @@ export const zh = {
   server_connected: "已连接", server_needs_auth: "需要登录", server_failed: "失败", server_pending: "等待中", server_disabled: "已停用",
   server_not_approved: "未批准", server_refused: "被拒绝", server_wrong: "配置有误", server_hidden: "被覆盖",
   replacesLine: "会替换现有文件：1 行。", replacesLines: "会替换现有文件：{n} 行。", replacesBytes: "会替换现有文件：{size}。", replacesUnseen: "此处不显示被替换的内容。",
+  leadsTo: "其中的网址实际指向 {hosts}，与看上去的不同。", keysHow: "按键：a 允许、d 拒绝第一个请求。",
   mcpServer: "MCP 服务器", arguments: "参数", noArguments: "没有参数。",
 };

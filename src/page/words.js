@@ -103,7 +103,7 @@ export const en = {
   linkAnother: "Link another device", makeLink: "Make a link", also_start: "It may also start sessions", also_admin: "It may also administer the gate", qr: "QR code of the link",
   anotherDevice: "The link works once, for two minutes. The device may then talk to sessions and answer prompts.",
   reallyAdminLink: "Make a link that lets whoever has it administer the gate: people, tokens, devices and rules?",
-  linkOpen: "Open this on the device, or scan the code:", linkHere: "Open this in another browser on this computer. Other devices do not reach the gate: public_url is not set.",
+  linkOpen: "Open this on the device, or scan the code:", linkHere: "Open this in another browser on this computer. Other devices do not reach the gate: public_url is not set. “portcullis device link” says how to set it.",
   linkTunnel: "Open it on the computer where the tunnel ends. There is no code for a phone: public_url leads each device to itself.",
   linkElsewhere: "Links for other devices are made on the gate's own computer: run “portcullis device link” there, or open this page there with “portcullis page”.",
   linkOver: "The link has run out.", deviceLinked: "{name} is linked.",
@@ -115,6 +115,7 @@ export const en = {
   server_connected: "connected", server_needs_auth: "needs sign-in", server_failed: "failed", server_pending: "pending", server_disabled: "disabled",
   server_not_approved: "not approved", server_refused: "refused", server_wrong: "wrong entry", server_hidden: "hidden",
   replacesLine: "Replaces the file that is there: 1 line.", replacesLines: "Replaces the file that is there: {n} lines.", replacesBytes: "Replaces the file that is there: {size}.", replacesUnseen: "What goes is not shown here.",
+  leadsTo: "An address in this leads to {hosts}, which is not what it shows.", keysHow: "Keys: a allows the first prompt once, d denies it.",
   mcpServer: "MCP server", arguments: "Arguments", noArguments: "Without arguments.",
 };
 

@@ -89,7 +89,7 @@ async function show() {
 }
 
 /** As on the page: what could hide or reorder text is shown by its number. (A worker imports nothing.) */
-const HIDING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]|[\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;
+const HIDING = /(?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{DI}\p{Me}\u2800\u0334-\u0338\u20d0-\u20ff]|(?<=[\u0300-\u036f\u1ab0-\u1aff\u1dc0-\u1dff\ufe20-\ufe2f]{2}|\p{M}{4})\p{M}/gu;
 const shownText = (text) => String(text).replace(HIDING, (character) => `\u27e8U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`);
 
 /** The fields that the text of a notification has, of tools whose text does not have them all. */
@@ -102,9 +102,12 @@ const SPREAD = /\s{2}|[^\S ]/;
 /** Letters that are written from right to left turn round what stands between them. */
 const TURNING = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]|[\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
+/** Letters of two scripts in one word, and an address whose host may be another than it looks: the page says more of them. */
+const LOOKS_LIKE = /[A-Za-z][\p{L}\p{N}]*(?!\p{Script=Latin})\p{L}|(?!\p{Script=Latin})\p{L}[\p{L}\p{N}]*[A-Za-z]|:\/\/[^\s/]*[^\s/!-?A-[\]-~]/u;
+
 /** What can be decided by one tap: short, seen whole, not dangerous, and yes or no. */
 const isSimple = (ask) =>
-  ask.kind === "tool" && !ask.requires_user_interaction && !TURNING.test(ask.preview) && !ask.preview_only && isShownWhole(ask) && !ask.default_to_no && ask.risk?.level !== "high" && ask.preview.length <= LONGEST && !SPREAD.test(ask.preview) && shownText(ask.preview) === ask.preview && !ask.quorum;
+  ask.kind === "tool" && ask.preview.length <= LONGEST && !ask.requires_user_interaction && !TURNING.test(ask.preview) && !LOOKS_LIKE.test(ask.preview) && !ask.preview_only && isShownWhole(ask) && !ask.default_to_no && ask.risk?.level !== "high" && !SPREAD.test(ask.preview) && shownText(ask.preview) === ask.preview && !ask.quorum;
 
 async function clicked({ action, notification }) {
   notification.close();

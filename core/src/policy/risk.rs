@@ -78,6 +78,7 @@ pub fn risk(call: &Call, context: &Context) -> Risk {
 
 pub(crate) fn of(call: &Call, action: &Action, context: &Context) -> Risk {
     let mut reasons = vec![];
+    let mut runs_its_input = false;
     if safety::protected(call, action, context).is_some() {
         reasons.push(Reason::ProtectedPath);
     }
@@ -98,6 +99,10 @@ pub(crate) fn of(call: &Call, action: &Action, context: &Context) -> Risk {
             for suspect in &plan.suspects.commands {
                 reasons.extend(dangers(&suspect.words));
             }
+            runs_its_input = plan.suspects.commands.iter().any(|suspect| takes_its_program_from_input(&suspect.words));
+            if runs_its_input {
+                reasons.push(Reason::Unclear);
+            }
         }
         Action::File(_) | Action::Other => {}
     }
@@ -112,6 +117,8 @@ pub(crate) fn of(call: &Call, action: &Action, context: &Context) -> Risk {
         reasons if reasons.iter().any(|reason| matches!(reason, Reason::Destructive | Reason::ProtectedPath)) => {
             RiskLevel::High
         }
+        // What another machine sends is run, whatever it is.
+        reasons if runs_its_input && reasons.contains(&Reason::Network) => RiskLevel::High,
         _ => RiskLevel::Medium,
     };
     Risk { level, reasons }
@@ -176,6 +183,21 @@ fn dangers(words: &[ShellWord]) -> Vec<Reason> {
         dangers.push(Reason::Network);
     }
     dangers
+}
+
+/// Whether a shell or a language is started without a program of its own: it runs what it is sent, such as by `curl … | sh`.
+fn takes_its_program_from_input(words: &[ShellWord]) -> bool {
+    const READERS: [&str; 15] = [
+        "ash", "bash", "bun", "dash", "deno", "fish", "ksh", "node", "perl", "php", "python", "python3", "ruby", "sh",
+        "zsh",
+    ];
+    let Some((first, rest)) = words.split_first() else { return false };
+    let name = name_of(&first.text);
+    let is_program = |word: &ShellWord| !word.is_flag() && word.text != "-";
+    // `sh -s -- NAME` reads its program, too, and gives it words.
+    let reads = rest.iter().any(|word| matches!(word.text.as_str(), "-" | "-s" | "/dev/stdin"));
+    let only_tells = rest.iter().any(|word| matches!(word.text.as_str(), "--version" | "-V" | "-v" | "--help" | "-h"));
+    READERS.contains(&name) && (reads || !only_tells && !rest.iter().any(is_program))
 }
 
 /// Whether the call changes files, for whoever shows it.

@@ -60,6 +60,7 @@ files! {
     "index.html" HTML,
     "input.js" SCRIPT,
     "led.js" SCRIPT,
+    "letters.js" SCRIPT,
     "link.js" SCRIPT,
     "log.js" SCRIPT,
     "main.js" SCRIPT,

@@ -5,6 +5,7 @@ use crate::support::child::Stdin;
 use crate::support::connection::{Connection, Target};
 use crate::support::home::{Home, Ran};
 use crate::support::http::{Answer, Request};
+use crate::support::push::linked_device;
 use crate::support::standin::StandIn;
 use portcullis_core::{Right, Role};
 use portcullis_wire::error::Kind;
@@ -56,8 +57,13 @@ fn every_route_is_open_to_those_with_its_right_and_to_nobody_else() {
     let home = Home::new();
     let gate = home.serve();
     let known = Role::ALL.map(|role| (Some(home.token_for(role.name(), role.name())), role.rights()));
-    let strangers = [None, Some("wrong".to_owned())].map(|token| (token, portcullis_core::Rights::NONE));
-    for (token, rights) in known.into_iter().chain(strangers) {
+    let (_, phone) = linked_device(&gate);
+    let (lost, key_of_lost) = linked_device(&gate);
+    Request::new("DELETE", &format!("/api/v1/devices/{lost}")).token(home.token()).send(&gate.target()).expect(200);
+    let device = (Some(phone), Role::Reviewer.rights());
+    let strangers = [None, Some("wrong".to_owned()), Some(key_of_lost)];
+    let strangers = strangers.map(|token| (token, portcullis_core::Rights::NONE));
+    for (token, rights) in known.into_iter().chain([device]).chain(strangers) {
         for route in ROUTES {
             let is_open = match route.access {
                 RouteAccess::Anyone => true,
@@ -88,7 +94,7 @@ fn every_route_is_open_to_those_with_its_right_and_to_nobody_else() {
     }
     assert!(!gate.has_exited());
     let events = gate.get("/api/v1/events").json();
-    assert_eq!(events.as_array().unwrap().len(), 3, "of the sender, the reviewer and the admin: {events}");
+    assert_eq!(events.as_array().unwrap().len(), 4, "of the sender, the reviewer, the admin and the device: {events}");
 }
 
 #[test]

@@ -135,6 +135,29 @@ fn the_log_is_searched_and_says_whether_its_chain_is_whole() {
 }
 
 #[test]
+fn what_happens_while_someone_looks_at_the_log_comes_by_itself_and_a_broken_chain_is_said() {
+    let site = Site::new();
+    let page = site.page(&["admin"], DESKTOP);
+    view(&page, &site.gate, "log");
+    page.see_text(".log li", "the gate started");
+    site.gate.say("/", "a message of later").expect(200);
+    page.see_text(".log li", "a message of later");
+    page.fill("input[type=search]", "of much later");
+    page.see_text(".notice", "Nothing fits");
+    site.gate.say("/", "and one of much later").expect(200);
+    page.see_text(".log li", "and one of much later");
+    assert_eq!(page.count(".log li:has-text(\"much later\")"), 1);
+    let broken = json!({"ok": false, "seq": 3, "what": "it is not what was written"});
+    page.run(&format!(
+        "(() => {{ const own = window.fetch; window.fetch = (path, ...more) => String(path).endsWith('/log/chain') \
+         ? Promise.resolve(Response.json({broken})) : own(path, ...more); return true }})()"
+    ));
+    page.click("[data-action=verify]");
+    page.see_text(".chain.bad", "broken at record 3: it is not what was written");
+    assert_eq!(page.problems(), [""; 0]);
+}
+
+#[test]
 fn the_log_is_filtered_by_what_it_is_about_and_by_how_much_it_matters() {
     let site = Site::new();
     let session = site.session();

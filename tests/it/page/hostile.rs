@@ -428,20 +428,3 @@ fn what_no_tool_takes_is_shown_whole_and_keeps_no_other_prompt_away() {
     assert_eq!(page.count(".prompt"), asks.len() as u64 + 2);
     nothing_happened(&page);
 }
-
-#[test]
-fn what_hides_or_turns_text_round_is_spelled_out() {
-    let model = Model::start(vec![
-        Rule::on_text("go")
-            .call("Bash", json!({"command": "echo a\u{202e}b\u{200b}c\u{3164}\u{2800}\u{34f}\u{115f}\u{180b}\u{17b4}\u{fff0}\u{1d173}\u{e01f0}\u{a0}\u{2003}\u{3000}\u{1d159}", "description": "d"}))
-            .once(),
-    ]);
-    let site = Site::with(&model);
-    let page = site.page(&[], DESKTOP);
-    site.go();
-    page.see(".prompt");
-    assert_eq!(
-        page.text(".prompt .code"),
-        "echo a⟨U+202E⟩b⟨U+200B⟩c⟨U+3164⟩⟨U+2800⟩⟨U+034F⟩⟨U+115F⟩⟨U+180B⟩⟨U+17B4⟩⟨U+FFF0⟩⟨U+1D173⟩⟨U+E01F0⟩⟨U+00A0⟩⟨U+2003⟩⟨U+3000⟩⟨U+1D159⟩"
-    );
-}

@@ -4,6 +4,7 @@ mod access;
 mod admin;
 mod cards;
 mod chinese;
+mod deceiving;
 mod hostile;
 mod journey;
 mod long;

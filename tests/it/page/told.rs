@@ -5,6 +5,7 @@ use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use crate::support::browser::{Browser, DESKTOP};
 use crate::support::home::Home;
+use crate::support::http::Request;
 use crate::support::push::PushPeer;
 use crate::support::standin::StandIn;
 use crate::support::until;
@@ -192,12 +193,69 @@ fn a_page_that_nobody_sees_is_told_by_push_and_its_worker_shows_the_prompt() {
     assert_eq!(page.problems(), [""; 0]);
 }
 
+/// What the page has said of whether someone sees what waits.
+const KEEP_PRESENCE: &str = "(() => { const own = window.fetch; window.presence = []; window.fetch = (path, options, ...more) => { \
+    if (String(path).endsWith('/presence')) window.presence.push(JSON.parse(options.body).visible); \
+    return own(path, options, ...more) }; return true })()";
+
+#[test]
+fn a_page_that_scrolls_by_itself_is_not_taken_for_someone_at_the_desk() {
+    let home = Home::new();
+    home.write_config("public_url = \"https://gate.example.org\"\npublic_listen = \"127.0.0.1:0\"\n");
+    let gate = home.serve();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    home.attached(1);
+    let say = |from: u64, to: u64| {
+        for number in from..=to {
+            let prompt = format!("prompt {number}, which takes some room on the screen");
+            session.hook("UserPromptSubmit", &json!({"prompt": prompt}));
+        }
+    };
+    say(1, 20);
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    page.click(".session");
+    page.see_text(".said .user", "prompt 20");
+    page.run(KEEP_PRESENCE);
+    // Its person has left the desk.
+    page.run("Date.now = ((real) => () => real() + 300_000)(Date.now); true");
+    let said = || page.run("window.presence.at(-1)");
+    until("nobody is there", || (said() == false).then_some(()));
+    let before = page.run("scrollY").as_f64().unwrap();
+    say(21, 40);
+    page.see_text(".said .user", "prompt 40");
+    until("the page has followed", || (page.run("scrollY").as_f64().unwrap() > before).then_some(()));
+    let draw = "import(document.querySelector('script[type=module]').src.replace('main.js', 'state.js')) \
+        .then(({ changed }) => (changed(), new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))))";
+    page.run(draw);
+    assert_eq!(said(), false);
+    page.press("Shift");
+    until("someone is back", || (said() == true).then_some(()));
+}
+
+#[test]
+fn a_device_that_was_revoked_says_no_more_of_what_waits() {
+    let site = Site::new();
+    let session = site.session();
+    let page = site.page(&[], DESKTOP);
+    session.ask("abcde", "Bash", "Make x", "touch x");
+    until("the title", || (page.run("document.title") == "(1) Portcullis").then_some(()));
+    page.run(
+        "window.shut = 0; ServiceWorkerRegistration.prototype.getNotifications = async () => \
+         [{ close() { window.shut += 1 } }]; navigator.serviceWorker.ready.then(() => true)",
+    );
+    let device = site.gate.get("/api/v1/devices").expect(200).json()[0]["id"].as_str().unwrap().to_owned();
+    let revoke = Request::new("DELETE", &format!("/api/v1/devices/{device}")).token(site.home.token());
+    revoke.send(&site.gate.target()).expect(200);
+    page.see_text("main", "no longer linked");
+    assert_eq!(page.run("document.title"), "Portcullis");
+    until("what was shown is gone", || (page.run("window.shut") == 1).then_some(()));
+    assert_eq!(page.problems(), [""; 0]);
+}
+
 #[test]
 fn a_notification_spells_out_the_letters_that_the_page_does() {
-    let letters = |script: &'static str| {
-        let (_, rest) = script.split_once("/[\\u0000").unwrap();
-        rest.split_once("/gu").unwrap().0
-    };
-    let [page, worker] = [include_str!("../../../src/page/dom.js"), include_str!("../../../src/page/worker.js")];
+    let letters = |script: &'static str| script.lines().find(|line| line.starts_with("const HIDING = ")).unwrap();
+    let [page, worker] = [include_str!("../../../src/page/letters.js"), include_str!("../../../src/page/worker.js")];
     assert_eq!(letters(page), letters(worker));
 }

@@ -125,6 +125,7 @@ fn an_address_or_a_field_that_was_never_on_the_screen_is_not_allowed_by_one_pres
         ("WebFetch", json!({"url": format!("https://x.example/{}", "a/".repeat(3000)), "prompt": "p"})),
         ("Read", json!({"file_path": format!("{}/{}secret", home.project().display(), "a/../".repeat(2000))})),
         ("Bash", json!({"command": "ls", "env": format!("{}HIDDEN", "x ".repeat(8000))})),
+        ("mcp__db__query", json!({"sql": format!("select 1; {}drop table t", "-- ".repeat(3000)), "limit": 5})),
     ];
     for (tool, input) in inputs {
         let hook = json!({"hook_event_name": "PermissionRequest", "session_id": "s-1", "cwd": home.project(),

@@ -40,6 +40,7 @@ pub(super) fn entries_of(entries: &mut Entries, line: &[u8]) -> Option<LineEntri
         // An event from outside is no word of the user's, and still somebody's.
         "user" if about.is_meta => texts(&message).flat_map(spoken).filter(is_event).collect(),
         _ if about.is_meta => return None,
+        "assistant" if message.is_synthetic() && texts(&message).eq([NOTHING_TO_SAY]) => return None,
         "assistant" => entries.said(&message),
         "attachment" if about.attachment["type"] == "queued_command" => {
             let text = content_in_words(&about.attachment["prompt"]);
@@ -67,6 +68,9 @@ fn is_event(entry: &EntryKind) -> bool {
 pub(super) fn moment(timestamp: &str) -> Option<u64> {
     u64::try_from(DateTime::parse_from_rfc3339(timestamp).ok()?.timestamp_millis()).ok()
 }
+
+/// What the client writes in the agent's place when it goes on with a conversation that broke off: nobody said it.
+const NOTHING_TO_SAY: &str = "No response requested.";
 
 /// How the client writes down that a turn was interrupted, in the user's place.
 const INTERRUPTED: &str = "[Request interrupted by user";
@@ -130,6 +134,7 @@ mod tests {
             json!({"type": "user", "isSidechain": true, "message": {"content": "hi"}}),
             json!([1]),
             json!({"type": "assistant", "message": {"content": 7}}),
+            json!({"type": "assistant", "message": {"model": "<synthetic>", "content": [{"type": "text", "text": NOTHING_TO_SAY}]}}),
         ] {
             assert!(read(&nothing).is_none(), "{nothing}");
         }

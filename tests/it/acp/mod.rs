@@ -19,3 +19,4 @@ mod sdk;
 mod starting;
 mod surface;
 mod trust;
+mod user_settings;

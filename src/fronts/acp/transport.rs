@@ -87,8 +87,8 @@ pub(super) fn lines(
             Ok(Line::TooLong) => {
                 tracing::warn!("a message of the editor is longer than {LONGEST_LINE} bytes, and was not read");
                 match refusal(lines.passed_over()) {
-                    Some(Refusal::OfRequest(line)) => write_line(&answers, line).await.map(|()| None),
-                    Some(Refusal::OfAnswer(line)) => Ok(Some(line)),
+                    Some(LongMessageRefusal::OfRequest(line)) => write_line(&answers, line).await.map(|()| None),
+                    Some(LongMessageRefusal::OfAnswer(line)) => Ok(Some(line)),
                     None => Ok(None),
                 }
             }
@@ -120,7 +120,7 @@ async fn write_line(output: &Mutex<impl AsyncWrite + Unpin>, line: String) -> io
 
 /// What becomes of a message that is too long to be read.
 #[derive(Debug, PartialEq, Eq)]
-enum Refusal {
+enum LongMessageRefusal {
     /// The editor wants something: it is told that it was not read.
     OfRequest(String),
     /// The editor has answered us: whoever waits for it is told.
@@ -128,7 +128,7 @@ enum Refusal {
 }
 
 /// By how the message began. None where that does not tell what it was.
-fn refusal(start: &[u8]) -> Option<Refusal> {
+fn refusal(start: &[u8]) -> Option<LongMessageRefusal> {
     let start = String::from_utf8_lossy(start);
     let place = |name: &str| start.find(&format!("\"{name}\":"));
     let end = ["params", "result", "error"].into_iter().filter_map(place).min()?;
@@ -137,7 +137,11 @@ fn refusal(start: &[u8]) -> Option<Refusal> {
     let id = serde_json::Deserializer::from_str(id).into_iter::<Value>().next()?.ok()?;
     let message = format!("this message is longer than {} MiB and was not read; send less at once", LONGEST_LINE >> 20);
     let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32600, "message": message}}).to_string();
-    Some(if head.contains("\"method\"") { Refusal::OfRequest(error) } else { Refusal::OfAnswer(error) })
+    Some(if head.contains("\"method\"") {
+        LongMessageRefusal::OfRequest(error)
+    } else {
+        LongMessageRefusal::OfAnswer(error)
+    })
 }
 
 #[cfg(test)]
@@ -147,10 +151,12 @@ mod tests {
     #[test]
     fn a_message_that_is_too_long_is_refused_by_its_id() {
         let kind = |start: &str| match refusal(start.as_bytes()) {
-            Some(Refusal::OfRequest(line)) => {
+            Some(LongMessageRefusal::OfRequest(line)) => {
                 format!("request {}", serde_json::from_str::<Value>(&line).unwrap()["id"])
             }
-            Some(Refusal::OfAnswer(line)) => format!("answer {}", serde_json::from_str::<Value>(&line).unwrap()["id"]),
+            Some(LongMessageRefusal::OfAnswer(line)) => {
+                format!("answer {}", serde_json::from_str::<Value>(&line).unwrap()["id"])
+            }
             None => "unknown".to_owned(),
         };
         assert_eq!(kind(r#"{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":{"sess"#), "request 7");

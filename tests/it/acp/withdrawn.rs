@@ -47,3 +47,22 @@ fn an_answer_that_was_not_offered_allows_nothing_and_neither_does_a_second_one()
     assert_eq!(editor.stop_reason(prompt), "end_turn");
     assert!(!home.project().join("made.txt").exists());
 }
+
+#[test]
+fn an_answer_that_crosses_with_the_end_of_its_turn_is_nothing_to_tell() {
+    let home = Home::new();
+    let model = Model::start(vec![Rule::on_text("go").call("Bash", touch()), Rule::on_any_result().say("done")]);
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    // Which of the two comes first is chance.
+    for _ in 0..12 {
+        let prompt = editor.prompt(&session, "go");
+        let request = editor.permission();
+        editor.notify("session/cancel", &json!({"sessionId": session}));
+        editor.answer(&request, &json!({"outcome": {"outcome": "cancelled"}}));
+        assert_eq!(editor.stop_reason(prompt), "cancelled");
+    }
+    assert_eq!(editor.prompt_to_end(&session, "are you there"), "end_turn");
+    let told = editor.updates(&session).into_iter().find(|update| update.to_string().contains("was not taken"));
+    assert_eq!(told, None);
+}

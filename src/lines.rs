@@ -28,11 +28,16 @@ pub(crate) struct Lines<R> {
     limit: usize,
     /// Inside a line that was already found too long.
     skipping: bool,
+    /// How the last line that was too long began.
+    passed_over: Bytes,
 }
+
+/// So much of a line that is too long is kept: as much as says what it was.
+const KEPT_START: usize = 512;
 
 impl<R: AsyncRead + Unpin> Lines<R> {
     pub(crate) fn new(reader: R, limit: usize) -> Self {
-        Self { reader, buffer: BytesMut::new(), searched: 0, limit, skipping: false }
+        Self { reader, buffer: BytesMut::new(), searched: 0, limit, skipping: false, passed_over: Bytes::new() }
     }
 
     /// Bytes that were read before this reader took over.
@@ -55,6 +60,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
+    /// How the last line that was too long began.
+    pub(crate) fn passed_over(&self) -> &[u8] {
+        &self.passed_over
+    }
+
     /// The next line, where one that is too long ends the conversation; none at its end.
     pub(crate) async fn next_whole(&mut self) -> io::Result<Option<Bytes>> {
         match self.next().await? {
@@ -73,9 +83,12 @@ impl<R: AsyncRead + Unpin> Lines<R> {
                 if self.buffer.len() <= self.limit {
                     return None;
                 }
-                // Nothing of this line is wanted any more; its end is still to come.
-                self.forget_all();
                 let first_notice = !std::mem::replace(&mut self.skipping, true);
+                if first_notice {
+                    self.passed_over = start_of(&self.buffer);
+                }
+                // Nothing more of this line is wanted; its end is still to come.
+                self.forget_all();
                 return first_notice.then_some(Line::TooLong);
             };
             self.searched = 0;
@@ -84,7 +97,11 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if std::mem::take(&mut self.skipping) {
                 continue;
             }
-            return Some(if line.len() > self.limit { Line::TooLong } else { Line::Whole(line.freeze()) });
+            if line.len() > self.limit {
+                self.passed_over = start_of(&line);
+                return Some(Line::TooLong);
+            }
+            return Some(Line::Whole(line.freeze()));
         }
     }
 
@@ -102,6 +119,10 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         self.searched = 0;
         Line::Whole(line)
     }
+}
+
+fn start_of(line: &[u8]) -> Bytes {
+    Bytes::copy_from_slice(&line[..line.len().min(KEPT_START)])
 }
 
 #[cfg(test)]

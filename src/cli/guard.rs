@@ -5,13 +5,15 @@ use std::process::ExitCode;
 
 use crate::agents::claude::process::guard::{self, WantedBy};
 
-/// Runs the command that stands behind `__guard [--terminal] --`, and kills all of it when whoever started this is gone. None
+/// Runs the command that stands behind `__guard [--terminal PID] --`, and kills all of it when whoever started this is gone. None
 /// where the command line is another. There is one guard for each server and each agent, so it is read before all that the
 /// other commands need: half of a guard's memory would be the tree of commands.
 pub(super) fn run(arguments: &[OsString]) -> Option<anyhow::Result<ExitCode>> {
     let words: Vec<&str> = arguments.iter().skip(1).map(|word| word.to_str()).collect::<Option<_>>()?;
     let (wanted_by, command) = match words.as_slice() {
-        ["__guard", "--terminal", "--", command @ ..] => (WantedBy::Terminal, command),
+        ["__guard", "--terminal", agent, "--", command @ ..] => {
+            (WantedBy::Terminal { agent: agent.parse().ok()? }, command)
+        }
         ["__guard", "--", command @ ..] => (WantedBy::Socket, command),
         _ => return None,
     };

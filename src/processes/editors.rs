@@ -49,6 +49,32 @@ pub(crate) fn serving_editors() -> Vec<u32> {
     everyone().into_iter().map(|(pid, _)| pid).filter(|pid| serves_an_editor(*pid)).collect()
 }
 
+/// Returns true when this `portcullis acp` has ended, and false at once where it cannot be told: a terminal may be in another
+/// namespace, where the number is none or another's.
+#[cfg(target_os = "linux")]
+pub(crate) fn wait_for_end_of_editor_agent(pid: u32) -> bool {
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::process::{Pid, PidfdFlags, pidfd_open};
+    let pid_of_it = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let Some(process) = pid_of_it.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok()) else { return false };
+    // Looked at while it is held, so that its number is nobody else's.
+    if !serves_an_editor(pid) {
+        return false;
+    }
+    loop {
+        match poll(&mut [PollFd::new(&process, PollFlags::IN)], None) {
+            Ok(_) => return true,
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn wait_for_end_of_editor_agent(_: u32) -> bool {
+    false
+}
+
 /// By what it was started as, and by the name of its file: the one that runs may be of another release.
 fn serves_an_editor(pid: u32) -> bool {
     // Elsewhere only the arguments tell, which a program can choose.

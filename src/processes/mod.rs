@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 pub(crate) use ancestry::{AgentAbove, Ancestry, AncestryGap};
-pub(crate) use editors::{EditorProcess, serving_editors};
+pub(crate) use editors::{EditorProcess, serving_editors, wait_for_end_of_editor_agent};
 pub(crate) use own_program::{has_our_bytes, own_file};
 pub(crate) use peer::PeerProcess;
 pub(crate) use started_with::{StartedWith, started_with};

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use portcullis_core::policy::OWN_TOOLS;
+use portcullis_wire::hooks::own::{is_our_hook, is_shared_line};
 use portcullis_wire::hooks::{HOOKS_VERSION, HookEvent};
 
 use super::json::Node;
@@ -160,33 +161,9 @@ pub(crate) fn is_ours(group: &serde_json::Value) -> bool {
     group["hooks"].as_array().is_some_and(|hooks| matches!(hooks.as_slice(), [hook] if is_our_hook(hook)))
 }
 
-/// A hook that calls our tool with what `install` has it told, or runs the program.
-pub(super) fn is_our_hook(hook: &serde_json::Value) -> bool {
-    let by_tool = hook["type"] == "mcp_tool" && hook["tool"] == "hook" && hook["input"]["hook_event_name"].is_string();
-    let is_shared = || hook["command"].as_str().is_some_and(is_shared_line);
-    by_tool || (hook["type"] == "command" && (program_of(hook).is_some() || is_shared()))
-}
-
-/// The program that a hook of one's own runs: by itself, or behind a shell that looks whether it is there.
-pub(crate) fn program_of(hook: &serde_json::Value) -> Option<&str> {
-    let args = hook["args"].as_array().into_iter().flatten();
-    let words: Vec<&str> =
-        hook["command"].as_str().into_iter().chain(args.filter_map(serde_json::Value::as_str)).collect();
-    // Of any release: the shell stood there alone before.
-    let shell = words.iter().position(|word| *word == "/bin/sh").filter(|at| words.get(at + 1) == Some(&"-c"));
-    let call = shell.and_then(|at| words.get(at + 3..)).unwrap_or(&words);
-    let [program, "hook", ..] = call else { return None };
-    (program.rsplit('/').next() == Some("portcullis")).then_some(program)
-}
-
 /// A group from a file that others pull.
 pub(crate) fn is_shared(group: &serde_json::Value) -> bool {
     group["hooks"][0]["command"].as_str().is_some_and(is_shared_line)
-}
-
-/// Ours, also as a later or an earlier release writes it.
-fn is_shared_line(line: &str) -> bool {
-    line.contains("portcullis") && line.trim_end().ends_with(" hook; fi")
 }
 
 /// The version of the release that wrote a group of our hooks. None where the group has no place for it.
@@ -207,6 +184,7 @@ pub(crate) fn version_of(group: &serde_json::Value) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::setup::settings::put;
+    use portcullis_wire::hooks::own::program_of;
 
     fn callee() -> Callee<'static> {
         Callee { server: "portcullis".to_owned(), program: Path::new("/usr/bin/portcullis") }

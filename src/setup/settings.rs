@@ -1,9 +1,10 @@
 //! Elements in the lists of Claude Code's settings: put in, and taken out again with no more than was put in.
 
 use jsonc_parser::ast::{Array, Object};
+use portcullis_wire::hooks::own::is_our_hook;
 use serde::{Deserialize, Serialize};
 
-use super::hooks::{is_our_hook, is_ours, is_shared, server_of};
+use super::hooks::{is_ours, is_shared, server_of};
 use super::json::{Document, EditedText, Node, Unfit, no_name_twice, said_by};
 use super::patch::Patch;
 

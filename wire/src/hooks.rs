@@ -3,6 +3,7 @@
 //! The same fields come in three ways: as the JSON of a command hook or an http hook, and, for a hook that calls a tool
 //! of ours, as text put into the arguments that `install` wrote. There a missing field is empty text.
 
+pub mod own;
 mod text;
 
 use serde_json::{Value, json};

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use portcullis_wire::api::SessionView;
+use portcullis_wire::hooks::own::program_of;
 use portcullis_wire::hooks::{HOOKS_VERSION, HookEvent};
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use super::finding::{Blocks, Finding};
 use crate::cli::environment;
 use crate::cli::setup::claude::{managed_settings, managed_settings_said};
 use crate::cli::setup::git::Tracking;
-use crate::cli::setup::hooks::{is_shared, program_of, version_of};
+use crate::cli::setup::hooks::{is_shared, version_of};
 use crate::cli::setup::installed::{HarmfulVariables, Namesake, SettingsFile, settings_files};
 use crate::cli::setup::target::SettingsScope;
 

@@ -14,7 +14,7 @@ use agent_client_protocol::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::auth::claude_auth;
+use super::auth::{claude_auth, is_method};
 use super::editor::Editor;
 use super::prompt::words;
 use super::session::{OpenAnswer, Prompter, Session, SettingResponder, Wanted};
@@ -62,7 +62,11 @@ pub(super) async fn serve(
             on_receive_request!(),
         )
         .on_receive_request(
-            async move |_: AuthenticateRequest, responder, _| {
+            async move |request: AuthenticateRequest, responder, _| {
+                if !is_method(&request.method_id) {
+                    let what = format!("there is no way to sign in named {:?}", &*request.method_id.0);
+                    return responder.respond_with_error(Error::new(-32602, what));
+                }
                 let claude = for_sign_in.claude().to_owned();
                 answer(
                     responder,

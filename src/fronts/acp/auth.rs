@@ -6,7 +6,9 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use agent_client_protocol::Error;
-use agent_client_protocol::v1::schema::{AuthMethod, AuthMethodAgent, AuthMethodTerminal, ClientCapabilities};
+use agent_client_protocol::v1::schema::{
+    AuthMethod, AuthMethodAgent, AuthMethodId, AuthMethodTerminal, ClientCapabilities,
+};
 
 use crate::agents::claude::process::find;
 use crate::config::environment;
@@ -15,18 +17,27 @@ use crate::failure::Failure;
 /// Claude Code answers at once whether someone is signed in.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
+/// In a terminal of the editor, and in one of the person's own.
+const IN_EDITOR: &str = "claude-login";
+const ELSEWHERE: &str = "claude-login-elsewhere";
+
+/// Whether this is one of the ways to sign in.
+pub(super) fn is_method(method: &AuthMethodId) -> bool {
+    [IN_EDITOR, ELSEWHERE].contains(&&*method.0)
+}
+
 /// How someone can sign in. Only an editor with terminals can run it there.
 pub(super) fn methods(client: &ClientCapabilities) -> Vec<AuthMethod> {
     let about = "Claude Code opens a browser".to_owned();
     let name = "Sign in to Claude";
     match client.auth.terminal {
         true => {
-            let method = AuthMethodTerminal::new("claude-login", name).description(about);
+            let method = AuthMethodTerminal::new(IN_EDITOR, name).description(about);
             vec![AuthMethod::Terminal(method.args(vec!["--login".to_owned()]))]
         }
         false => {
             let about = "Run `claude auth login` in a terminal, and try again".to_owned();
-            vec![AuthMethod::Agent(AuthMethodAgent::new("claude-login-elsewhere", name).description(about))]
+            vec![AuthMethod::Agent(AuthMethodAgent::new(ELSEWHERE, name).description(about))]
         }
     }
 }

@@ -7,7 +7,7 @@ mod prompting;
 mod telling;
 mod wanted;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use agent_client_protocol::v1::schema::{
@@ -56,6 +56,8 @@ pub(super) struct Session {
     told_of_client: ToldOfClient,
     /// What was asked about, until it is settled.
     open: HashMap<AskId, OpenPrompt>,
+    /// What nobody needs an answer to any more: one that is under way is nothing to tell.
+    withdrawn: HashSet<AskId>,
     /// Changes that the client was asked for, by our numbers.
     changes: HashMap<u64, (SettingChange, SettingResponder)>,
     count: u64,
@@ -87,6 +89,7 @@ impl Session {
             prompts: ShownPrompts::default(),
             told_of_client: ToldOfClient::default(),
             open: HashMap::new(),
+            withdrawn: HashSet::new(),
             changes: HashMap::new(),
             count: 0,
         }

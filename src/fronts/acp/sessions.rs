@@ -176,6 +176,10 @@ impl Sessions {
         if !place.folder.is_dir() {
             return Err(Error::new(-32602, format!("there is no folder {}", place.folder.display())));
         }
+        if let Some(folder) = place.more_folders.iter().find(|folder| !folder.is_absolute()) {
+            let what = format!("additionalDirectories must be absolute paths: {}", folder.display());
+            return Err(Error::new(-32602, what));
+        }
         let folders = std::iter::once(&place.folder).chain(&place.more_folders).cloned().collect();
         let editor = tools.begin(&self.options, folders)?;
         let (servers, spare) = match spare {

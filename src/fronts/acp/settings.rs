@@ -4,6 +4,7 @@ use agent_client_protocol::v1::schema::{
     AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, SessionConfigOption, SessionConfigOptionCategory,
     SessionConfigSelectOption, SessionMode, SessionModeState, SessionUpdate, UnstructuredCommandInput,
 };
+use portcullis_core::policy::Mode;
 use serde_json::Value;
 
 /// The option by which a mode is set; the other one sets the model.
@@ -68,6 +69,27 @@ impl Settings {
 
     pub(super) fn has_mode(&self, mode: &str) -> bool {
         self.modes().any(|(id, _, _)| *id == mode)
+    }
+
+    /// Why the session cannot be set to this mode, and what to do instead.
+    pub(super) fn why_not_mode(&self, mode: &str) -> Option<String> {
+        if self.has_mode(mode) {
+            return None;
+        }
+        let instead = match Mode::named(mode) {
+            Some(Mode::BypassPermissions) => "it needs `allow_bypass = true` in your own configuration".to_owned(),
+            Some(_) => format!("`portcullis acp --permission-mode {mode}` begins in it"),
+            None => format!("it is one of {}", self.modes().map(|(id, _, _)| *id).collect::<Vec<_>>().join(", ")),
+        };
+        Some(format!("mode {mode:?} is not offered; {instead}"))
+    }
+
+    /// Why the session cannot be set to this model: before the client has told its models, any may be right.
+    pub(super) fn why_not_model(&self, model: &str) -> Option<String> {
+        let known = self.models.iter().map(|(value, _, _)| value.as_str()).chain([self.model.as_str()]);
+        let known: Vec<&str> = known.collect();
+        let is_offered = self.models.is_empty() || known.contains(&model);
+        (!is_offered).then(|| format!("model {model:?} is not offered; it is one of {}", known.join(", ")))
     }
 
     pub(super) fn mode_state(&self) -> SessionModeState {
@@ -138,15 +160,22 @@ mod tests {
         let settings = Settings::new("default".into(), false, None);
         assert!(!settings.has_mode("bypassPermissions") && settings.has_mode("plan"));
         assert!(Settings::new("default".into(), true, None).has_mode("bypassPermissions"));
+        let why = |mode: &str| settings.why_not_mode(mode).unwrap_or_default();
+        assert!(
+            why("bypassPermissions").contains("allow_bypass = true") && why("auto").contains("acp --permission-mode")
+        );
+        assert!(why("root").ends_with("it is one of default, acceptEdits, plan, dontAsk"), "{}", why("root"));
+        assert_eq!(why("plan"), "");
     }
 
     #[test]
     fn models_are_offered_once_they_are_known() {
         let mut settings = Settings::new("plan".into(), false, None);
-        assert_eq!(settings.options().len(), 1);
+        assert_eq!((settings.options().len(), settings.why_not_model("any")), (1, None));
         settings.ready(&json!({"models": [{"value": "default", "displayName": "Default"}, {"value": "opus"}]}));
         let shown = serde_json::to_value(settings.options()).unwrap();
         assert_eq!((&shown[0]["currentValue"], &shown[1]["currentValue"]), (&json!("plan"), &json!("default")));
         assert_eq!(shown[1]["options"][1], json!({"value": "opus", "name": "opus"}));
+        assert!(settings.why_not_model("any").is_some() && settings.why_not_model("opus").is_none());
     }
 }

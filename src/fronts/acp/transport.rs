@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use agent_client_protocol::{Agent, ConnectTo, Lines as LineTransport};
 use futures_util::{StreamExt as _, sink, stream};
+use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::Notify;
+use tokio::sync::{Mutex, Notify};
 use tokio_util::sync::CancellationToken;
 
 use crate::lines::{Line, Lines};
@@ -77,12 +78,19 @@ pub(super) fn lines(
 ) -> (impl ConnectTo<Agent>, Backlog) {
     let backlog = Backlog::default();
     let ended = backlog.0.input_ended.clone();
-    let incoming = stream::unfold((Lines::new(input, LONGEST_LINE), ended), |(mut lines, ended)| async move {
+    let output = Arc::new(Mutex::new(output));
+    let answers = Arc::clone(&output);
+    let reading = (Lines::new(input, LONGEST_LINE), ended, answers);
+    let incoming = stream::unfold(reading, |(mut lines, ended, answers)| async move {
         let next = match lines.next().await {
             Ok(Line::Whole(line)) => Ok(Some(String::from_utf8_lossy(&line).into_owned())),
             Ok(Line::TooLong) => {
                 tracing::warn!("a message of the editor is longer than {LONGEST_LINE} bytes, and was not read");
-                Ok(None)
+                match refusal(lines.passed_over()) {
+                    Some(LongMessageRefusal::OfRequest(line)) => write_line(&answers, line).await.map(|()| None),
+                    Some(LongMessageRefusal::OfAnswer(line)) => Ok(Some(line)),
+                    None => Ok(None),
+                }
             }
             Ok(Line::End) => {
                 ended.cancel();
@@ -90,24 +98,76 @@ pub(super) fn lines(
             }
             Err(error) => Err(error),
         };
-        Some((next, (lines, ended)))
+        Some((next, (lines, ended, answers)))
     });
     let incoming = incoming.filter_map(|line| ready(line.transpose()));
     let counted = backlog.clone();
-    let outgoing = sink::unfold((output, counted), |(mut output, counted), line: String| async move {
-        let mut bytes = line.into_bytes();
-        bytes.push(b'\n');
-        output.write_all(&bytes).await?;
-        output.flush().await?;
+    let outgoing = sink::unfold((output, counted), |(output, counted), line: String| async move {
+        write_line(&output, line).await?;
         counted.wrote();
         Ok::<_, io::Error>((output, counted))
     });
     (LineTransport::new(Box::pin(outgoing), Box::pin(incoming)), backlog)
 }
 
+async fn write_line(output: &Mutex<impl AsyncWrite + Unpin>, line: String) -> io::Result<()> {
+    let mut bytes = line.into_bytes();
+    bytes.push(b'\n');
+    let mut output = output.lock().await;
+    output.write_all(&bytes).await?;
+    output.flush().await
+}
+
+/// What becomes of a message that is too long to be read.
+#[derive(Debug, PartialEq, Eq)]
+enum LongMessageRefusal {
+    /// The editor wants something: it is told that it was not read.
+    OfRequest(String),
+    /// The editor has answered us: whoever waits for it is told.
+    OfAnswer(String),
+}
+
+/// By how the message began. None where that does not tell what it was.
+fn refusal(start: &[u8]) -> Option<LongMessageRefusal> {
+    let start = String::from_utf8_lossy(start);
+    let place = |name: &str| start.find(&format!("\"{name}\":"));
+    let end = ["params", "result", "error"].into_iter().filter_map(place).min()?;
+    let head = &start[..end];
+    let (_, id) = head.split_once("\"id\":")?;
+    let id = serde_json::Deserializer::from_str(id).into_iter::<Value>().next()?.ok()?;
+    let message = format!("this message is longer than {} MiB and was not read; send less at once", LONGEST_LINE >> 20);
+    let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": -32600, "message": message}}).to_string();
+    Some(if head.contains("\"method\"") {
+        LongMessageRefusal::OfRequest(error)
+    } else {
+        LongMessageRefusal::OfAnswer(error)
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_message_that_is_too_long_is_refused_by_its_id() {
+        let kind = |start: &str| match refusal(start.as_bytes()) {
+            Some(LongMessageRefusal::OfRequest(line)) => {
+                format!("request {}", serde_json::from_str::<Value>(&line).unwrap()["id"])
+            }
+            Some(LongMessageRefusal::OfAnswer(line)) => {
+                format!("answer {}", serde_json::from_str::<Value>(&line).unwrap()["id"])
+            }
+            None => "unknown".to_owned(),
+        };
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":{"sess"#), "request 7");
+        assert_eq!(kind(r#"{"method": "session/prompt", "id": "a", "params": {"id": 9"#), "request \"a\"");
+        assert_eq!(kind(r#"{"jsonrpc":"2.0","id":8,"result":{"content":"xxx"#), "answer 8");
+        for other in
+            [r#"{"jsonrpc":"2.0","method":"session/cancel","params":{"id":1"#, "xxxx", r#"{"params":{"x":"#, ""]
+        {
+            assert_eq!(kind(other), "unknown", "{other}");
+        }
+    }
 
     #[tokio::test]
     async fn a_session_waits_for_an_editor_that_does_not_read_but_not_for_one_that_is_gone() {

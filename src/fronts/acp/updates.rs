@@ -140,7 +140,8 @@ impl Updates {
                 let delta = &event["delta"];
                 return match delta["type"].as_str()? {
                     "text_delta" => Some(words(delta["text"].as_str()?)),
-                    "thinking_delta" => Some(thought(delta["thinking"].as_str()?)),
+                    // Newer models tell that they think, and not what.
+                    "thinking_delta" => delta["thinking"].as_str().filter(|text| !text.is_empty()).map(thought),
                     _ => None,
                 };
             }
@@ -312,6 +313,8 @@ mod tests {
         assert_eq!(told(&mut updates, &piece(&delta)), json!([text("Hel")]));
         let thinking = json!({"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": "hm"}});
         assert_eq!(told(&mut updates, &piece(&thinking))[0]["sessionUpdate"], "agent_thought_chunk");
+        let nothing = json!({"type": "content_block_delta", "delta": {"type": "thinking_delta", "thinking": ""}});
+        assert_eq!(told(&mut updates, &piece(&nothing)), json!([]));
         assert_eq!(told(&mut updates, &said("m1", &json!({"type": "text", "text": "Hel"}))), json!([]));
         assert_eq!(told(&mut updates, &said("m2", &json!({"type": "text", "text": "whole"}))), json!([text("whole")]));
         let call = json!({"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "ls"}});

@@ -5,11 +5,12 @@ use super::agent::Agent;
 use super::frames::{Frame, Recorded};
 use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
-use crate::support::PATIENCE;
 use crate::support::child::{Child, Stdin};
 use crate::support::claude::peer;
 use crate::support::home::{Home, Ran};
+use crate::support::running::{self, Running};
 use crate::support::until;
+use crate::support::{PATIENCE, Signal};
 use serde_json::{Value, json};
 
 /// acpx with one agent, whose sessions outlive its commands.
@@ -84,6 +85,50 @@ fn a_session_of_acpx_is_cancelled_switched_to_another_mode_and_goes_on() {
     }
     let asked = count(&frames, "session/request_permission");
     assert_eq!(asked, 0, "edits are accepted in that mode");
+}
+
+#[test]
+fn two_sessions_of_acpx_work_at_once_take_events_and_leave_no_process_when_it_is_killed() {
+    let (home, latch) = (Home::new(), Latch::new());
+    let gate = home.serve();
+    let model = Model::start(vec![Rule::on_text("hold it").say("the first").held_by(&latch).once()]);
+    let acpx = Acpx::new(&home, &model);
+    acpx.run(&["sessions", "new", "--name", "one"]).ok();
+    acpx.run(&["prompt", "-s", "one", "hello"]).ok();
+    home.attached(1);
+    gate.send_event("main is red");
+    model.wait_for_turn("main is red");
+    let held = acpx.start(&["prompt", "-s", "one", "hold it"]);
+    model.wait_for_turn("hold it");
+    let event = gate.send_event("main is green");
+    gate.wait_for_event(&event, "delivered");
+    acpx.run(&["sessions", "new", "--name", "two"]).ok();
+    let second = acpx.run(&["prompt", "-s", "two", "hello"]).ok();
+    assert!(second.stdout.contains("end_turn"), "{second:?}");
+    latch.open();
+    assert!(Ran::of(&held, PATIENCE).ok().stdout.contains("end_turn"));
+    model.wait_for_turn("main is green");
+
+    // Those that hold the agents between two commands are killed.
+    let is = |process: &Running, word: &str| process.args.get(1).is_some_and(|second| second == word);
+    let mut agents = running::portcullis_of(&home.folder());
+    agents.retain(|process| is(process, "acp"));
+    assert_eq!(agents.len(), 2, "{agents:?}");
+    let mut left: Vec<Running> = agents.iter().flat_map(|agent| running::children_of(agent.pid)).collect();
+    left.retain(|process| !is(process, "serve"));
+    assert!(left.len() >= 4, "a guard and a Claude Code of each: {left:?}");
+    for agent in &agents {
+        running::signal(&running::parent_of(&running::parent_of(agent)), Signal::KILL);
+    }
+    running::wait_gone(&[agents, left].concat(), PATIENCE);
+    let frames = acpx.agent.check();
+    let shows = |text: &str| {
+        frames.iter().any(|frame| {
+            let update = &frame.value["params"]["update"];
+            update["sessionUpdate"] == "user_message_chunk" && update.to_string().contains(text)
+        })
+    };
+    assert!(shows("main is red") && shows("main is green"), "each event is a message of its sender");
 }
 
 #[test]

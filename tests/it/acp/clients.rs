@@ -92,6 +92,29 @@ fn acpx_with_a_policy_has_the_file_written_and_the_command_refused() {
     assert!(has(&home, "new.txt") && !has(&home, "made.txt"), "{ran:#?}");
 }
 
+#[test]
+fn acpx_leaves_a_plan_and_answers_a_question() {
+    let home = Home::new();
+    let question = json!({"questions": [{"question": "Which colour?", "header": "Colour", "multiSelect": false, "options": [
+        {"label": "Red", "description": "Like fire"}, {"label": "Blue", "description": "Like water"}]}]});
+    let plan = json!({"file_path": "$PLAN_FILE", "content": "# Plan\n\nDo it."});
+    let model = Model::start(vec![
+        Rule::on_text("go").call("Write", plan).once(),
+        Rule::on_result("/.claude/plans/").call("ExitPlanMode", json!({})).once(),
+        Rule::on_any_result().call("AskUserQuestion", question).once(),
+        Rule::on_any_result().say("all done"),
+    ]);
+    let agent = Agent::Ours { model: &model, args: &["--permission-mode", "plan"] };
+    let (ran, frames) = acpx_with_frames(&home, &agent, &["--approve-all"]);
+    assert!(ran.ok().stdout.contains("all done"));
+    model.wait_for_turn("Red");
+    let is_left = |frame: &Frame| {
+        let update = &frame.value["params"]["update"];
+        update["sessionUpdate"] == "current_mode_update" && update["currentModeId"] == "default"
+    };
+    assert!(frames.iter().any(is_left), "the mode that was chosen with the plan");
+}
+
 /// An editor on the SDK, told what to do line by line.
 pub(super) struct SdkEditor {
     pub(super) child: Child,

@@ -2,6 +2,7 @@
 
 use super::editor::Editor;
 use crate::support::home::Home;
+use crate::support::running::{self, Running};
 use serde_json::{Value, json};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -57,6 +58,13 @@ impl Desk {
 
     pub(super) fn used(&self, method: &str) -> usize {
         self.used.borrow().iter().filter(|used| *used == method).count()
+    }
+
+    /// What runs in the terminals.
+    pub(super) fn running(&self) -> Vec<Running> {
+        let terminals = self.terminals.borrow();
+        let below = terminals.values().flat_map(|terminal| running::children_of(terminal.pid));
+        below.collect()
     }
 
     /// Prompts, serves what the agent wants of the editor, answers each prompt with an option of this kind, and returns the

@@ -289,6 +289,23 @@ fn subagents_keep_the_tools_of_claude_code() {
 }
 
 #[test]
+fn subagents_have_the_editors_files_where_that_is_wanted() {
+    let home = Home::new();
+    let file = json!({"file_path": home.project().join("sub.txt"), "content": "new\n"});
+    let agent = json!({"description": "Do it", "prompt": "write below", "subagent_type": "general-purpose"});
+    let model = Model::start(vec![
+        Rule::on_text("write below").call("mcp__acp__Write", file).once(),
+        Rule::on_text("delegate").call("Agent", agent).once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let args = ["--client-fs", "on", "--permission-mode", "acceptEdits"];
+    let (desk, session) = desk(&home, &Agent::Ours { model: &model, args: &args });
+    desk.editor.prompt(&session, "delegate");
+    desk.serve_until("fs/write_text_file");
+    assert!(home.project().join("sub.txt").exists());
+}
+
+#[test]
 fn a_command_that_is_cancelled_ends_in_its_terminal() {
     let home = Home::new();
     let model = Model::start(vec![

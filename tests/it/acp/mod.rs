@@ -18,4 +18,7 @@ mod script;
 mod sdk;
 mod starting;
 mod surface;
+mod terminals_end;
 mod trust;
+mod user_settings;
+mod withdrawn;

@@ -65,6 +65,7 @@ fn the_mode_and_the_model_are_set_as_options() {
     let other = models.iter().map(|model| &model["value"]).find(|model| *model != current).unwrap();
     assert_eq!(set("model", other)["result"]["configOptions"][1]["currentValue"], *other);
     assert_eq!(set("mode", &json!("bypassPermissions"))["error"]["code"], -32602, "nobody has allowed it");
+    assert_eq!(set("model", &json!("a-model-of-nobody"))["error"]["code"], -32602);
     assert_eq!(set("colour", &json!("red"))["error"]["code"], -32602);
 }
 
@@ -135,6 +136,8 @@ fn an_editor_asks_whether_someone_is_signed_in_and_signs_them_out() {
     let model = Model::start(Vec::new());
     let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
     editor.call("authenticate", &json!({"methodId": "claude-login-elsewhere"}));
+    let unknown = editor.response(editor.send("authenticate", &json!({"methodId": "by-magic"})));
+    assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
     editor.call("logout", &json!({}));
     let none = home.user().join("no-claude");
     let editor =
@@ -155,6 +158,9 @@ fn what_is_wrong_with_a_request_is_said_and_leaves_no_noise() {
     };
     let (code, said) = text("session/new", json!({"cwd": nowhere, "mcpServers": []}));
     assert_eq!((code, said), (json!(-32602), format!("there is no folder {}", nowhere.display())));
+    let elsewhere = json!({"cwd": home.project(), "additionalDirectories": ["elsewhere"], "mcpServers": []});
+    let (code, said) = text("session/new", elsewhere);
+    assert_eq!((code, said.as_str()), (json!(-32602), "additionalDirectories must be absolute paths: elsewhere"));
     let (_, said) = text("session/load", json!({"sessionId": "nope", "cwd": home.project(), "mcpServers": []}));
     assert_eq!(said, "Claude Code has kept no conversation nope");
     let prompt = json!([{"type": "text", "text": "hello"}]);
@@ -167,6 +173,17 @@ fn what_is_wrong_with_a_request_is_said_and_leaves_no_noise() {
     }
     let log = editor.child.stderr();
     assert!(!log.contains("WARN"), "{log}");
+}
+
+#[test]
+fn a_prompt_that_is_too_long_to_be_read_is_refused_and_the_next_is_taken() {
+    let home = Home::new();
+    let model = Model::start(Vec::new());
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    let refused = editor.response(editor.prompt(&session, &"x".repeat(65 << 20)));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("send less at once"), "{refused}");
+    assert_eq!(editor.prompt_to_end(&session, "hello"), "end_turn");
 }
 
 #[test]

@@ -170,6 +170,7 @@ fn answered(line: &Value) -> Value {
     let response = match line["request"]["subtype"].as_str() {
         Some("initialize") => json!({"hook_on_failure_supported": true, "claude_code_version": "0.0.0"}),
         Some("get_plan") => json!({"content": "the plan"}),
+        Some("get_hooks_listing") => json!({"hooks": []}),
         Some("list_permission_rules") => json!({"state": {"rules": [], "originalCwd": "/"}}),
         _ => json!({}),
     };

@@ -43,6 +43,14 @@ pub(crate) fn channels_of(home: &Path) -> Vec<Running> {
     found
 }
 
+/// The process that has started this one.
+#[track_caller]
+pub(crate) fn parent_of(process: &Running) -> Running {
+    let all = everything();
+    let parent = all.into_iter().find(|other| other.pid == process.parent);
+    parent.unwrap_or_else(|| panic!("nobody is above {process:?}"))
+}
+
 pub(crate) fn is_alive(pid: u32) -> bool {
     everything().iter().any(|process| process.pid == pid)
 }

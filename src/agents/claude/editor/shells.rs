@@ -148,9 +148,10 @@ impl HostState {
     }
 
     /// The line in a shell, below a guard: whatever it starts is known as an agent's doing, has no token of ours, and ends
-    /// with the terminal.
+    /// with the terminal and with us.
     fn under_guard(&self, line: &str, folder: &Path) -> TerminalCommand {
-        let arguments = ["__guard", "--terminal", "--", "bash", "-c", line].map(str::to_owned).into();
+        let own = std::process::id().to_string();
+        let arguments = ["__guard", "--terminal", &own, "--", "bash", "-c", line].map(str::to_owned).into();
         TerminalCommand {
             program: self.tools.program.clone(),
             arguments,

@@ -10,7 +10,8 @@ pub(super) const INSTRUCTIONS: &str = "\
 The user works in an editor. Read, Write, Edit and Bash of this server work through it: they see changes that the user has \
 not saved yet, and commands run in a terminal that the user sees. Use them instead of the built-in tools of the same names, \
 which refuse such files. Files outside of the working folders, images, PDFs and notebooks stay with the built-in tools, and \
-so does everything for subagents.";
+so does everything for subagents. Where a tool refuses a call and names the other one, use the other one for such calls from \
+then on.";
 
 pub(super) fn tools(tools: &EditorTools) -> Vec<Value> {
     let has = |reach| reach != Reach::Nobody;

@@ -42,11 +42,12 @@ impl EditorHost {
     }
 
     /// Why the call is to be made with another tool; none where this one is right. `sandboxed` asks the client whether it
-    /// runs commands in a sandbox.
+    /// runs commands in a sandbox, `hooked` whether the user has hooks for its own tool.
     pub(in crate::agents::claude) async fn other_tool(
         &self,
         call: ModelCall,
         sandboxed: impl Future<Output = bool>,
+        hooked: impl Future<Output = bool>,
     ) -> Option<String> {
         let state = self.0.as_ref()?;
         let own = self.stands_for(&call);
@@ -56,7 +57,9 @@ impl EditorHost {
         }
         let name = own.or_else(|| super::TOOLS.into_iter().find(|tool| *tool == call.tool))?;
         let (id, is_wanted) = (call.id.clone(), state.is_wanted(name, &call));
-        let is_through_editor = is_wanted && state.is_possible(name, call.input, sandboxed).await;
+        // Those of commands in the background have none of Claude Code's that would be called in their place.
+        let has_hooks = async { !matches!(name, "BashOutput" | "KillShell") && hooked.await };
+        let is_through_editor = is_wanted && state.is_possible(name, call.input, sandboxed).await && !has_hooks.await;
         let (why, instead) = match (own, is_through_editor) {
             (Some(_), false) => (
                 format!("This call does not go through the editor: use the tool {name}."),
@@ -154,7 +157,7 @@ mod tests {
             agent,
             mode,
         };
-        host.other_tool(call, async { false }).await
+        host.other_tool(call, async { false }, async { false }).await
     }
 
     #[tokio::test]
@@ -204,9 +207,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn commands_of_a_sandbox_stay_in_it_and_no_other_server_has_our_names() {
+    async fn commands_of_a_sandbox_and_calls_with_hooks_stay_and_no_other_server_has_our_names() {
         let folder = tempfile::tempdir().unwrap();
-        let (host, _requests) = tools(folder.path());
         let call = |tool: &str, for_us| ModelCall {
             id: None,
             tool: tool.to_owned(),
@@ -215,8 +217,16 @@ mod tests {
             agent: None,
             mode: None,
         };
-        assert_eq!(host.other_tool(call("Bash", false), async { true }).await, None);
-        assert!(host.other_tool(call("mcp__acp__Bash", true), async { true }).await.is_some());
-        assert!(host.other_tool(call("mcp__acp__Bash", false), async { true }).await.unwrap().contains("rename"));
+        // Whether there is a sandbox is asked once in a session.
+        let other = async |call, sandboxed, hooked| {
+            let (host, _requests) = tools(folder.path());
+            host.other_tool(call, async move { sandboxed }, async move { hooked }).await
+        };
+        assert_eq!(other(call("Bash", false), false, true).await, None, "a hook of the user's is for it");
+        assert!(other(call("mcp__acp__Bash", true), false, true).await.is_some());
+        assert_eq!(other(call("mcp__acp__BashOutput", true), false, true).await, None);
+        assert_eq!(other(call("Bash", false), true, false).await, None);
+        assert!(other(call("mcp__acp__Bash", true), true, false).await.is_some());
+        assert!(other(call("mcp__acp__Bash", false), true, false).await.unwrap().contains("rename"));
     }
 }

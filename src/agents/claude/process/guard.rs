@@ -33,8 +33,14 @@ enum ChildChange {
 pub(crate) enum WantedBy {
     /// A process of ours, at the other end of a socket.
     Socket,
-    /// A terminal that an editor has opened. The child gets none of its input, and no token of ours.
-    Terminal,
+    /// A terminal that an editor has opened for this `portcullis acp`. The child gets none of its input, and no token of ours.
+    Terminal { agent: u32 },
+}
+
+impl WantedBy {
+    fn is_terminal(self) -> bool {
+        matches!(self, Self::Terminal { .. })
+    }
 }
 
 /// Runs the command to its end, or to ours. Returns what to exit with.
@@ -44,7 +50,7 @@ pub(crate) fn run(program: &str, arguments: &[String], wanted_by: WantedBy) -> a
     rustix::process::set_child_subreaper(Pid::from_raw(1)).ok();
     let mut command = Command::new(program);
     command.args(arguments);
-    if wanted_by == WantedBy::Terminal {
+    if wanted_by.is_terminal() {
         command.stdin(Stdio::null()).env_remove("PORTCULLIS_TOKEN");
     }
     let child = command.spawn().with_context(|| format!("starting {program}"))?;
@@ -72,11 +78,16 @@ fn watch(child: u32, wanted_by: WantedBy) -> Receiver<ChildChange> {
             }
         }
     });
-    if wanted_by == WantedBy::Terminal {
-        let asked_to_end = tell.clone();
+    if let WantedBy::Terminal { agent } = wanted_by {
+        let (asked_to_end, agent_ended) = (tell.clone(), tell.clone());
         thread::spawn(move || {
             wait_for_signal();
             asked_to_end.send(ChildChange::Abandoned)
+        });
+        // An editor may keep the terminal of an agent that is gone, or have it write to a file.
+        thread::spawn(move || match processes::wait_for_end_of_editor_agent(agent) {
+            true => agent_ended.send(ChildChange::Abandoned),
+            false => Ok(()),
         });
     }
     thread::spawn(move || {
@@ -113,7 +124,7 @@ fn wait_for_signal() {
 /// may have it not wait for reads: so that is done by asking, and not by reading.
 fn is_wanted(wanted_by: WantedBy) -> bool {
     let socket = std::io::stderr();
-    if wanted_by == WantedBy::Terminal {
+    if wanted_by.is_terminal() {
         // An editor may use a terminal, a pipe or a socket. All that tells the same of each is that its other end is gone.
         let mut waiting = [PollFd::new(&socket, PollFlags::empty())];
         return matches!(rustix::event::poll(&mut waiting, None), Err(Errno::INTR));

@@ -20,6 +20,8 @@ use super::{Chosen, Session, Wanted};
 
 /// A form that was not filled in is asked again, but an editor that answers by itself is not asked for ever.
 const MOST_FORMS: u32 = 3;
+/// Prompts that were withdrawn and may still have an answer under way.
+const MOST_WITHDRAWN: usize = 64;
 /// While the person at the editor may not answer, it is looked so often whether they may by now.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
 
@@ -52,8 +54,12 @@ impl Session {
             }
             PromptNews::Withdrawn { ask, .. } => {
                 self.prompts.withdraw(ask);
-                self.open.remove(&ask);
+                if self.open.remove(&ask).is_some() {
+                    self.withdrawn.insert(ask);
+                }
             }
+            // When a turn is cancelled the editor answers what it asks about, and the client takes it back: either is first.
+            PromptNews::NotTaken { ask, .. } if self.withdrawn.contains(&ask) => {}
             PromptNews::NotTaken { ask, fault } => {
                 let elsewhere = self.open.get(&ask).and_then(|open| open.elsewhere.as_deref());
                 let how = elsewhere.map(|how| format!(" ({how})")).unwrap_or_default();
@@ -70,6 +76,9 @@ impl Session {
             self.update(update).await;
         }
         let id = ask.id;
+        if self.withdrawn.len() >= MOST_WITHDRAWN {
+            self.withdrawn.clear();
+        }
         self.open.insert(id, OpenPrompt { ask, elsewhere, forms: 0, no_answers: None });
         self.look_at_standing(id, Duration::ZERO, back);
     }

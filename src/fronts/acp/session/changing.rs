@@ -17,10 +17,8 @@ pub(super) enum SettingChange {
 impl Session {
     pub(super) async fn set(&mut self, change: SettingChange, answer: SettingResponder) {
         let refusal = match &change {
-            SettingChange::Mode(mode) if !self.settings.has_mode(mode) => {
-                Some(format!("mode {mode:?} is not offered; `portcullis acp --permission-mode {mode}` begins in it"))
-            }
-            _ => None,
+            SettingChange::Mode(mode) => self.settings.why_not_mode(mode),
+            SettingChange::Model(model) => self.settings.why_not_model(model),
         };
         if let Some(why) = refusal {
             return answer.refuse(&why);

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::claude::control::requests::{Control, REQUEST_TIMEOUT};
-use crate::agents::claude::editor::{EditorHost, ModelCall, PassedCall, read_client_rules};
+use crate::agents::claude::editor::{EditorHost, ModelCall, PassedCall, are_hooks_for, read_client_rules};
 use crate::session::gatekeeper::{Decision, OwnCall, ToolRequest};
 
 pub(super) struct OwnTools {
@@ -31,7 +31,8 @@ impl OwnTools {
 
     /// Why the model is to use another tool for this call.
     pub(super) async fn other_tool(&self, request: &ToolRequest, for_us: bool) -> Option<String> {
-        self.editor.other_tool(wanted(request, for_us), self.is_sandboxed()).await
+        let tool = self.editor.named(&request.tool);
+        self.editor.other_tool(wanted(request, for_us), self.is_sandboxed(), self.has_hooks(tool)).await
     }
 
     /// Makes a call of one of our tools the call of the tool that it stands for. What the file and the folder are now is
@@ -72,6 +73,12 @@ impl OwnTools {
             None => call,
         };
         self.editor.pass(&id, call);
+    }
+
+    /// Whether the user has hooks for a tool of the client's: they would not run for ours.
+    async fn has_hooks(&self, tool: &str) -> bool {
+        let listed = self.control.request("get_hooks_listing", Map::new(), REQUEST_TIMEOUT).await.ok();
+        are_hooks_for(listed.as_ref(), tool)
     }
 
     /// Where it does not tell, it may be.

@@ -1,0 +1,85 @@
+//! Hooks of the user that are for a tool of Claude Code: they know it by its name, and would not see ours in its place.
+
+use portcullis_wire::hooks::own::is_our_hook;
+use serde_json::Value;
+
+/// What happens before and after a call, and where somebody is asked about it.
+const OF_CALLS: [&str; 4] = ["PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure"];
+/// The plugin that we write.
+const OWN_PLUGIN: &str = "portcullis";
+
+/// Whether a hook in the settings or in a plugin is for calls of this tool. One for every tool is: it may look at the name by
+/// itself. Where the client does not tell, there may be one; those of a company are counted and not shown.
+pub(in crate::agents::claude) fn are_for(listed: Option<&Value>, tool: &str) -> bool {
+    let hooks = listed.and_then(|listed| listed.get("hooks")?.as_array());
+    let (Some(listed), Some(hooks)) = (listed, hooks) else { return true };
+    let is_of_calls = |hook: &&Value| OF_CALLS.iter().any(|event| hook["event"] == *event);
+    let matcher = |hook: &Value| hook["matcher"].as_str().unwrap_or_default().to_owned();
+    let is_for = |hook: &Value| !is_own(hook) && matches(&matcher(hook), tool);
+    let has_hidden = listed["policy"]["policyHookCount"].as_u64().is_some_and(|count| count > 0);
+    has_hidden || hooks.iter().filter(is_of_calls).any(is_for)
+}
+
+/// Of ours: in a session that we drive they say nothing.
+fn is_own(hook: &Value) -> bool {
+    is_our_hook(&hook["editable"]["config"]) || hook["pluginName"] == OWN_PLUGIN
+}
+
+/// Whether a matcher may mean the tool: nothing or a star is every tool, names stand with `|` or commas between them, and all
+/// else is a pattern, of which only those for tools of servers are known to mean none of Claude Code's own.
+fn matches(matcher: &str, tool: &str) -> bool {
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || "_|, -".contains(letter);
+    let of_server = |pattern: &str| pattern.trim_start_matches('^').starts_with("mcp__");
+    match matcher {
+        "" | "*" => true,
+        names if names.chars().all(is_name) => names.split(['|', ',']).any(|name| name.trim() == tool),
+        pattern => !pattern.split('|').all(of_server),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn listed(event: &str, matcher: &str, config: &Value) -> Value {
+        let hook = json!({"event": event, "matcher": matcher, "editable": {"config": config}});
+        json!({"hooks": [hook], "policy": {"policyHookCount": 0}})
+    }
+
+    #[test]
+    fn a_hook_is_for_the_tools_that_its_matcher_may_mean() {
+        let config = json!({"type": "command", "command": "check"});
+        for (matcher, is_for) in [
+            ("", true),
+            ("*", true),
+            ("Bash", true),
+            ("Edit|Bash", true),
+            ("Edit, Bash", true),
+            ("Edit|Write", false),
+            ("BashOutput", false),
+            ("Ba.*", true),
+            ("^(Bash|Edit)$", true),
+            ("mcp__.*", false),
+            ("^mcp__acp__.*|mcp__db__x.*", false),
+            ("mcp__acp__Bash", false),
+            ("mcp__.*|Bash", true),
+        ] {
+            assert_eq!(are_for(Some(&listed("PreToolUse", matcher, &config)), "Bash"), is_for, "{matcher}");
+        }
+        assert!(are_for(Some(&listed("PostToolUse", "Bash", &config)), "Bash"));
+        assert!(!are_for(Some(&listed("Stop", "", &config)), "Bash"));
+    }
+
+    #[test]
+    fn hooks_of_ours_count_for_nothing_and_what_is_not_told_counts() {
+        let own = json!({"type": "command", "command": "/bin/portcullis", "args": ["hook", "--installed", "6"]});
+        assert!(!are_for(Some(&listed("PreToolUse", "", &own)), "Bash"));
+        let of_plugin = |name: &str| json!({"hooks": [{"event": "PreToolUse", "matcher": "", "pluginName": name}]});
+        assert!(!are_for(Some(&of_plugin("portcullis")), "Bash"));
+        assert!(are_for(Some(&of_plugin("guard")), "Bash"));
+        assert!(are_for(None, "Bash") && are_for(Some(&json!({})), "Bash"));
+        assert!(are_for(Some(&json!({"hooks": [], "policy": {"policyHookCount": 1}})), "Bash"));
+        assert!(!are_for(Some(&json!({"hooks": []})), "Bash"));
+    }
+}

@@ -72,13 +72,11 @@ fn watch(child: u32, wanted_by: WantedBy) -> Receiver<ChildChange> {
             }
         }
     });
-    if wanted_by == WantedBy::Terminal {
-        let asked_to_end = tell.clone();
-        thread::spawn(move || {
-            wait_for_signal();
-            asked_to_end.send(ChildChange::Abandoned)
-        });
-    }
+    let asked_to_end = tell.clone();
+    thread::spawn(move || {
+        wait_for_signal(wanted_by);
+        asked_to_end.send(ChildChange::Abandoned)
+    });
     thread::spawn(move || {
         while is_wanted(wanted_by) {}
         tell.send(ChildChange::Abandoned)
@@ -86,8 +84,10 @@ fn watch(child: u32, wanted_by: WantedBy) -> Receiver<ChildChange> {
     changes
 }
 
-/// Returns when somebody wants the guard to end: an editor may know no other process of its terminal.
-fn wait_for_signal() {
+/// Returns when somebody wants the guard to end: an editor may know no other process of its terminal. No signal ends the guard
+/// before its child, or nobody would bury that, or find what it leaves behind. An interrupt is for the whole group of a
+/// server, which may do as it likes about it.
+fn wait_for_signal(wanted_by: WantedBy) {
     use tokio::signal::unix::{SignalKind, signal};
     let waiting = async {
         let [Ok(mut hangup), Ok(mut interrupt), Ok(mut terminate)] =
@@ -97,7 +97,7 @@ fn wait_for_signal() {
         };
         tokio::select! {
             _hangup = hangup.recv() => {}
-            _interrupt = interrupt.recv() => {}
+            _interrupt = interrupt.recv(), if wanted_by == WantedBy::Terminal => {}
             _terminate = terminate.recv() => {}
         }
     };

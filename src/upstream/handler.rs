@@ -17,7 +17,7 @@ use rmcp::service::{Peer, RequestContext, RoleClient};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::channel::{ChannelTap, FromChannel};
 use super::client::{ClientBehind, FromServer, ServerSaid};
@@ -27,6 +27,9 @@ use crate::locks::locked;
 /// A stream of changes that ended is opened anew, so often in this time.
 const MOST_REOPENED: usize = 5;
 const REOPENED_IN: Duration = Duration::from_secs(3600);
+
+/// Questions to the client that have no answer yet, of one server. Nobody looks at more of them at once.
+const MOST_QUESTIONS: usize = 32;
 
 /// Only a session that was told to hear a channel does.
 const OF_CHANNELS: &str = "notifications/claude/";
@@ -42,11 +45,14 @@ pub(super) struct ClientSide {
     tap: Option<ChannelTap>,
     /// Where the progress of a request goes, for as long as it is under way.
     watched: Arc<Mutex<HashMap<ProgressToken, mpsc::Sender<Value>>>>,
+    /// A place for each question that is open.
+    questions: Arc<Semaphore>,
 }
 
 impl ClientSide {
     pub(super) fn new(server: &str, behind: Option<Arc<ClientBehind>>) -> Self {
-        Self { server: server.into(), changes: Arc::default(), behind, tap: None, watched: Arc::default() }
+        let questions = Arc::new(Semaphore::new(MOST_QUESTIONS));
+        Self { server: server.into(), changes: Arc::default(), behind, tap: None, watched: Arc::default(), questions }
     }
 
     /// Hands what the server says as a channel to whoever hears it.
@@ -147,6 +153,9 @@ impl ClientSide {
         let nobody = || ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None);
         let behind = self.behind.as_ref().filter(|behind| behind.capabilities.get(capability).is_some());
         let behind = behind.ok_or_else(nobody)?;
+        let too_many =
+            || ErrorData::internal_error(format!("{MOST_QUESTIONS} questions of yours wait for an answer"), None);
+        let _place = self.questions.try_acquire().map_err(|_| too_many())?;
         let params = serde_json::to_value(params).unwrap_or_default();
         let (answer, answered) = oneshot::channel();
         let said = ServerSaid::Request { method, params, answer };

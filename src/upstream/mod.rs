@@ -17,6 +17,7 @@ mod lists;
 mod making;
 mod names;
 mod opening;
+mod pacing;
 mod probe;
 mod recovery;
 pub(crate) mod shape;

@@ -24,6 +24,7 @@ use super::failure::{self, ConnectFailure};
 use super::handler::ClientSide;
 use super::headers::headers;
 use super::ide;
+use super::pacing::Paced;
 use super::probe::Probed;
 use super::shared;
 use super::timeouts::Timeouts;
@@ -116,7 +117,7 @@ impl ServerConnection {
         let serve = async |known| {
             let started = StdioTransport::start(endpoint, means.folder, means.guard);
             let (transport, ring) = started
-                .map_err(|error| Err(ConnectFailure::new(format!("starting {}: {error}", endpoint.in_words()))))?;
+                .map_err(|error| Err(ConnectFailure::new(format!("starting {}: {error}", endpoint.program()))))?;
             *locked(stderr) = Some(ring.clone());
             Self::serve(transport, Some(ring), known, side).await.map_err(Ok)
         };
@@ -198,7 +199,7 @@ impl ServerConnection {
         let begun = Instant::now();
         let was_silent = Arc::<AtomicBool>::default();
         let tapped = Tapped::new(Probed::new(transport, known.is_none(), Arc::clone(&was_silent)), side.clone());
-        let service = side.clone().serve_with_lifecycle(tapped, lifecycle).await?;
+        let service = side.clone().serve_with_lifecycle(Paced::new(tapped), lifecycle).await?;
         let was_silent = was_silent.load(Ordering::Acquire);
         let mut connection = Self::new(service, side.clone(), stderr, begun.elapsed());
         connection.was_silent = was_silent;

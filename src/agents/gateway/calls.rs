@@ -240,7 +240,7 @@ fn wants_more(called: &Result<Value, CallFailure>) -> bool {
 
 /// What the client says of the call beside its arguments, and the server is told. The id of the call and those of a trace
 /// are others each time, and mean nothing.
-fn meta_of(params: &Map<String, Value>) -> Map<String, Value> {
+pub(super) fn meta_of(params: &Map<String, Value>) -> Map<String, Value> {
     let mut meta = params.get("_meta").and_then(Value::as_object).cloned().unwrap_or_default();
     meta.retain(|name, _| ![TOOL_USE_ID, "traceparent", "tracestate", "baggage"].contains(&name.as_str()));
     meta

@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::Gateway;
-use super::calls::{CallEnd, WantedCall};
+use super::calls::{CallEnd, WantedCall, meta_of};
 use super::catalog::{Catalog, Late, ListedTool};
 use super::leaving::{CancelReasons, StoppedWaiting};
 use super::passing::{is_stateless, of_client, only_for_servers, with_meta};
@@ -163,7 +163,10 @@ impl GatewayCore {
         (context, reasons): (&RequestContext<RoleServer>, &CancelReasons),
     ) -> Result<CallEnd, ErrorData> {
         let tool = self.find(shown).await.map_err(|why| ErrorData::invalid_params(why, None))?;
-        let named = context.meta.get(TOOL_USE_ID).and_then(Value::as_str).map(str::to_owned);
+        let params = with_meta(params, context);
+        // By its own id a call may be known that a person has allowed before. They were shown nothing but its arguments.
+        let named = context.meta.get(TOOL_USE_ID).filter(|_| meta_of(&params).is_empty());
+        let named = named.and_then(Value::as_str).map(str::to_owned);
         let (progress, reports) = mpsc::channel(MOST_SAID);
         let cancelled = context.ct.child_token();
         let stopped_waiting = async {
@@ -176,7 +179,7 @@ impl GatewayCore {
         let wanted = WantedCall {
             tool: &tool,
             id: named.unwrap_or_else(|| self.next_call()),
-            params: with_meta(params, context),
+            params,
             progress,
             cancelled: &cancelled,
             stopped_waiting: Box::pin(stopped_waiting),

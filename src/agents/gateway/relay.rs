@@ -150,7 +150,9 @@ impl ClientCalls {
         let mut request = std::pin::pin!(request);
         let end = loop {
             tokio::select! {
+                // The end before all that is still to be told: a server that never stops talking does not hide it.
                 biased;
+                end = &mut request => break end,
                 Some(reported) = progress.recv() => report(context, token.as_ref(), reported).await,
                 Some(said) = hears.recv() => match said {
                     // An answer may take long, and nothing waits for it here.
@@ -163,14 +165,14 @@ impl ClientCalls {
                     let waits = json!({"progress": beats, "message": "waiting for a person (portcullis ask list), or for the server"});
                     report(context, token.as_ref(), waits).await;
                 }
-                end = &mut request => break end,
             }
         };
-        // What the server said before its result is told before it.
-        while let Ok(reported) = progress.try_recv() {
+        // What the server said before its result is told before it; what it says meanwhile is of no call any more.
+        let (reports, words) = (progress.len(), hears.len());
+        for reported in std::iter::from_fn(|| progress.try_recv().ok()).take(reports) {
             report(context, token.as_ref(), reported).await;
         }
-        while let Ok(said) = hears.try_recv() {
+        for said in std::iter::from_fn(|| hears.try_recv().ok()).take(words) {
             if !matches!(said, ServerSaid::Request { .. }) {
                 tell(&context.peer, said).await;
             }

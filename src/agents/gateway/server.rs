@@ -3,9 +3,9 @@
 #[expect(deprecated, reason = "clients of 2025-11-25 use them")]
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelledNotificationParam, CompleteRequestParams,
-    CompleteResult, DiscoverResult, ErrorCode, ErrorData, GetPromptRequestParams, GetPromptResponse, GetPromptResult,
-    Implementation, InitializeRequestParams, InitializeResult, InputRequiredResult, ListPromptsResult,
-    ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+    CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, GetPromptRequestParams,
+    GetPromptResponse, GetPromptResult, Implementation, InitializeRequestParams, InitializeResult, InputRequiredResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig,
     SetLevelRequestParams, SubscribeRequestParams, SubscriptionFilter, UnsubscribeRequestParams,
 };
@@ -24,6 +24,18 @@ use super::passing::params_of;
 use super::search;
 use super::unchanged::{read, read_whole};
 use crate::upstream::ListKind;
+
+/// Requests that are answered here and that mean nothing without parameters.
+const WITH_PARAMETERS: [&str; 8] = [
+    "initialize",
+    "tools/call",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+];
 
 #[expect(deprecated, reason = "clients of 2025-11-25 use them")]
 impl ServerHandler for GatewayServer {
@@ -109,6 +121,19 @@ impl ServerHandler for GatewayServer {
             CallEnd::Result(result) => answer::<CallToolResult, _>(result),
             CallEnd::Error { code, message, data } => Err(ErrorData::new(ErrorCode(code), message, data)),
         }
+    }
+
+    /// rmcp knows no request whose parameters it cannot read.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let CustomRequest { method, .. } = request;
+        Err(match WITH_PARAMETERS.contains(&method.as_str()) {
+            true => ErrorData::invalid_params(format!("the parameters of {method} are not those that it takes"), None),
+            false => ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None),
+        })
     }
 
     fn accepted_subscription_filter(&self, requested: &SubscriptionFilter) -> Option<SubscriptionFilter> {

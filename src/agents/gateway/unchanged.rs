@@ -13,7 +13,7 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext, Service};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::connected::GatewayServer;
 use crate::upstream::{AS_IT_CAME, carry_itself, taken_out};
@@ -50,7 +50,12 @@ impl Service<RoleServer> for UnchangedResults {
 
 /// A result, or a list of such, as rmcp reads it. Where that loses something, it carries itself.
 pub(super) fn read_whole<T: DeserializeOwned + Serialize>(mut value: Value) -> Result<T, ErrorData> {
-    let read: T = read(value.clone())?;
+    let read: T = match read(value.clone()) {
+        Ok(read) => read,
+        // The client may know what rmcp does not, a kind of content for example.
+        Err(error) if value.is_object() => return as_it_is(value).ok_or(error),
+        Err(error) => return Err(error),
+    };
     let again = serde_json::to_value(&read).unwrap_or_default();
     let is_whole = value.as_object().is_some_and(|came| came.iter().all(|(key, part)| again.get(key) == Some(part)));
     // What a server writes under our name is not taken for ours.
@@ -58,12 +63,18 @@ pub(super) fn read_whole<T: DeserializeOwned + Serialize>(mut value: Value) -> R
     if is_whole && !is_forged || !carry_itself(&mut value) { Ok(read) } else { self::read(value) }
 }
 
+/// A result of which rmcp reads nothing but that it carries one.
+fn as_it_is<T: DeserializeOwned>(value: Value) -> Option<T> {
+    read(json!({"content": [], "contents": [], "messages": [], "_meta": {AS_IT_CAME: value}})).ok()
+}
+
 /// A result says since 2026-07-28 that it is one; rmcp leaves that out for others.
 pub(super) fn read<T: DeserializeOwned>(mut value: Value) -> Result<T, ErrorData> {
     if let Some(result) = value.as_object_mut() {
         result.entry("resultType").or_insert_with(|| "complete".into());
     }
-    serde_json::from_value(value).map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    let unreadable = |error| ErrorData::internal_error(format!("the server's result cannot be read: {error}"), None);
+    serde_json::from_value(value).map_err(unreadable)
 }
 
 fn unchanged(mut result: ServerResult) -> ServerResult {

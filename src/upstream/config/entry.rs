@@ -108,6 +108,14 @@ impl Endpoint {
         }
     }
 
+    /// The program alone: what stands behind it may hold a secret, once variables are filled in.
+    pub(crate) fn program(&self) -> &str {
+        match self {
+            Self::Stdio { command, .. } => command,
+            Self::Remote(_) => "a server elsewhere",
+        }
+    }
+
     /// The command line or the address, for people.
     pub(crate) fn in_words(&self) -> String {
         match self {

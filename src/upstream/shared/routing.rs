@@ -11,6 +11,9 @@ use serde_json::{Value, json};
 /// A client of a shared server, by a number that no other has.
 pub(super) type ClientNumber = u64;
 
+/// Questions of a server that have no answer yet. Nobody looks at more of them at once.
+const MOST_QUESTIONS: usize = 32;
+
 const METHOD_NOT_FOUND: i64 = -32601;
 const INTERNAL: i64 = -32603;
 
@@ -167,6 +170,9 @@ impl Routing {
 
     /// Whoever alone has something under way is asked.
     fn ask(&mut self, id: &Value, message: Value) -> Vec<Routed> {
+        if self.asked.len() + self.held.len() >= MOST_QUESTIONS {
+            return vec![refused(&id.to_string(), "too many questions of yours wait for an answer")];
+        }
         match self.at_work().as_slice() {
             [] => vec![refused(&id.to_string(), "no client has anything under way")],
             [client] => {
@@ -316,6 +322,9 @@ mod tests {
         routing.route_client(1, call(2, "a"));
         assert_eq!(routing.route_server(question(4)), [Routed::Held(question(4))]);
         assert!(is_refused(&routing.give_up(&json!(4))));
+        let more = (100..200).map(|id| routing.route_server(question(id)));
+        assert_eq!(more.filter(|routed| !is_refused(routed)).count(), MOST_QUESTIONS - 1, "question 3 waits as well");
+        (100..200).for_each(|id| drop(routing.give_up(&json!(id))));
         // Who leaves takes its calls back, and answers nothing any more.
         let left = routing.leave(2);
         assert!(matches!(&left[..], [Routed::ToServer(taken_back), Routed::ToServer(refusal)]

@@ -21,6 +21,7 @@ use crate::lines::{Line, Lines, put_json};
 use crate::locks::locked;
 use crate::upstream::config::Upstream;
 use crate::upstream::connection::STDERR_LINES;
+use crate::upstream::pacing::ReadingTurns;
 use crate::upstream::transport::largest;
 use crate::upstream::transport::process::{ServerProcess, StartedServer};
 use crate::upstream::transport::stdio::MOST_GARBAGE;
@@ -63,7 +64,7 @@ impl SharedServer {
         limit: Duration,
     ) -> Result<Arc<Self>, String> {
         let endpoint = &upstream.entry.endpoint;
-        let failed = |error: io::Error| format!("starting {}: {error}", endpoint.in_words());
+        let failed = |error: io::Error| format!("starting {}: {error}", endpoint.program());
         let StartedServer { mut stdin, stdout, mut process, stderr } =
             StartedServer::start(endpoint, folder, guard).map_err(failed)?;
         let mut lines = Lines::new(stdout, largest());
@@ -91,8 +92,9 @@ impl SharedServer {
 
     /// Everything that the server says, until it ends or has to.
     async fn read(self: Arc<Self>, mut lines: Lines<ChildStdout>, mut process: ServerProcess) {
-        let mut garbage = 0;
+        let (mut garbage, mut turns) = (0, ReadingTurns::default());
         loop {
+            turns.give_way().await;
             let line = tokio::select! {
                 line = lines.next() => line,
                 () = self.ended.cancelled() => break,
@@ -201,6 +203,12 @@ impl SharedServer {
 
 impl ClientOutput {
     fn put(&self, message: &Value) {
+        // Half of the place is for answers and questions: what a server tells without end pushes nobody out.
+        let is_half_full =
+            || self.messages.capacity() < TO_CLIENT / 2 || self.waiting.load(Ordering::Relaxed) > TO_CLIENT_BYTES / 2;
+        if message.get("id").is_none() && is_half_full() {
+            return;
+        }
         let mut line = vec![];
         // A value can always be written.
         drop(put_json(&mut line, message));

@@ -1,14 +1,33 @@
 //! Messages of servers that rmcp would refuse although they are meant well, and those of which it would lose a part.
 
-use rmcp::model::ServerJsonRpcMessage;
+use rmcp::model::{ErrorData, Prompt, RequestId, Resource, ResourceTemplate, ServerJsonRpcMessage, Tool};
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::{Map, Value};
 
 /// A message, as rmcp can read it; none where it is no message at all.
 pub(super) fn message(bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
-    match mended(bytes) {
+    let read = match mended(bytes) {
         Some(value) => serde_json::from_value(value).ok(),
         None => serde_json::from_slice(bytes).ok(),
+    };
+    read.or_else(|| unreadable_answer(bytes))
+}
+
+/// An error in the place of an answer that cannot be read, nested too deep or with an error that is none: whoever asked would
+/// wait for it in vain.
+fn unreadable_answer(bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
+    #[derive(Deserialize)]
+    struct UnreadAnswer {
+        id: RequestId,
+        method: Option<IgnoredAny>,
+        result: Option<IgnoredAny>,
+        error: Option<IgnoredAny>,
     }
+    let UnreadAnswer { id, method, result, error } = serde_json::from_slice(bytes).ok()?;
+    let is_answer = method.is_none() && (result.is_some() || error.is_some());
+    let why = ErrorData::internal_error("the server's answer cannot be read", None);
+    is_answer.then(|| ServerJsonRpcMessage::error(why, Some(id)))
 }
 
 /// The same for a text that someone else will parse.
@@ -48,7 +67,31 @@ pub(in crate::upstream) fn as_it_came(mut read: Value) -> Value {
 /// The message with its result in its own `_meta`, where it is one that is passed on.
 fn with_itself(value: &mut Value) -> bool {
     let is_passed_on = |result: &&mut Value| PASSED_ON.iter().any(|key| result.get(*key).is_some());
-    value.get_mut("result").filter(is_passed_on).is_some_and(carry_itself)
+    value.get_mut("result").filter(is_passed_on).is_some_and(|result| {
+        without_nonsense(result);
+        carry_itself(result)
+    })
+}
+
+/// A thing in a list that is none of its kind would have rmcp refuse all of the list.
+fn without_nonsense(result: &mut Value) {
+    fn is<T: DeserializeOwned>(item: &Value) -> bool {
+        T::deserialize(item).is_ok()
+    }
+    let kinds: [(&str, fn(&Value) -> bool); 4] = [
+        ("tools", is::<Tool>),
+        ("resources", is::<Resource>),
+        ("resourceTemplates", is::<ResourceTemplate>),
+        ("prompts", is::<Prompt>),
+    ];
+    for (key, is_one) in kinds {
+        let Some(items) = result.get_mut(key).and_then(Value::as_array_mut) else { continue };
+        let before = items.len();
+        items.retain(is_one);
+        if items.len() < before {
+            tracing::warn!("of the {key} that a server lists {} are none and are left out", before - items.len());
+        }
+    }
 }
 
 /// A message that had to be changed.
@@ -121,6 +164,28 @@ mod tests {
         assert!(matches!(response.result, ServerResult::CallToolResult(_)));
         assert_eq!(as_it_came(serde_json::to_value(response.result).unwrap()), result);
         assert_eq!(as_it_came(json!({"other": 1})), json!({"other": 1}));
+    }
+
+    #[test]
+    fn an_answer_that_cannot_be_read_is_an_error_for_whoever_asked() {
+        let deep = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{}{}}}"#, "[".repeat(2000), "]".repeat(2000));
+        for text in [deep.as_str(), r#"{"jsonrpc":"2.0","id":7,"error":"boom"}"#] {
+            let Some(ServerJsonRpcMessage::Error(error)) = message(text.as_bytes()) else { panic!("{text}") };
+            assert_eq!(error.id, Some(RequestId::Number(7)));
+        }
+        for text in [r#"{"id":7,"method":"x","result":1}"#, r#"{"id":7}"#, r#"{"id":null,"error":"boom"}"#, "[1]"] {
+            assert!(message(text.as_bytes()).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_tool_that_is_none_hides_no_other() {
+        let tool = |name: Value| json!({"name": name, "inputSchema": {"type": "object"}});
+        let tools = json!([tool(json!(7)), tool(json!("good")), {"name": "no schema"}, "word"]);
+        let bytes = json!({"jsonrpc": "2.0", "id": 1, "result": {"tools": tools}}).to_string().into_bytes();
+        let Some(ServerJsonRpcMessage::Response(response)) = message(&bytes) else { panic!("it is an answer") };
+        let ServerResult::ListToolsResult(read) = response.result else { panic!("it is a list") };
+        assert_eq!(as_it_came(serde_json::to_value(read).unwrap())["tools"], json!([tool(json!("good"))]));
     }
 
     proptest! {

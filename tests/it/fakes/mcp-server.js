@@ -20,6 +20,7 @@ let grown = false;
 
 function tools(cursor) {
   if (fault === "grows") return { tools: (grown ? ["echo", "more"] : ["echo"]).map(tool) };
+  if (fault === "odd") return { tools: [tool(7), tool("echo"), { name: "no schema" }] };
   if (fault === "collide") return { tools: ["a.b", "a_b", "x".repeat(80)].map(tool) };
   if (fault !== "many") return { tools: [tool("echo")] };
   const from = Number(cursor ?? 0);
@@ -43,6 +44,25 @@ function chatty(id, { progressToken }) {
   }
   lines.push({ id, result: { content: [{ type: "text", text: "done" }] } });
   process.stdout.write(lines.map((message) => JSON.stringify({ jsonrpc: "2.0", ...message }) + "\n").join(""));
+}
+
+// What a server says without end, once it is connected: one of these, by the name of the fault.
+const FLOODS = {
+  "floods-log": () => ({ method: "notifications/message", params: { level: "info", data: "x" } }),
+  "floods-news": () => ({ method: "notifications/acme/thing", params: { a: 1 } }),
+  "floods-progress": () => ({ method: "notifications/progress", params: { progressToken: 1, progress: 1 } }),
+  "floods-answers": (number) => ({ id: 1e6 + number, result: { content: [] } }),
+  "floods-pings": (number) => ({ id: `p${number}`, method: "ping" }),
+  "floods-questions": (number) => ({ id: `q${number}`, method: "elicitation/create", params: { message: "m", requestedSchema: { type: "object", properties: {} } } }),
+};
+
+// As fast as it is read, and no faster.
+function flood(number) {
+  for (let left = 100; left > 0; left--) {
+    const line = JSON.stringify({ jsonrpc: "2.0", ...FLOODS[fault](number++) }) + "\n";
+    if (!process.stdout.write(line)) return process.stdout.once("drain", () => setImmediate(flood, number));
+  }
+  setImmediate(flood, number);
 }
 
 // Asks, logs and waits, waits, or lets another wait no more; what it does is in the file named by STARTS.
@@ -82,6 +102,9 @@ function answer({ id, method, params, result }) {
       const instructions = process.env.INSTRUCTIONS;
       return say({ id, result: { protocolVersion: "2025-11-25", capabilities, serverInfo, instructions } });
     }
+    case "notifications/initialized":
+      if (fault in FLOODS) flood(0);
+      return;
     case "tools/list":
       return say({ id, result: tools(params?.cursor) });
     case "tools/call":
@@ -102,6 +125,11 @@ function answer({ id, method, params, result }) {
         say({ method: "notifications/claude/channel", params: { content: "x" } });
         const content = [{ type: "text", text: "told", acme: "part" }];
         return say({ id, result: { content, acme: "result" } });
+      }
+      if (fault === "odd") {
+        const result = { deep: "[".repeat(2000) + "]".repeat(2000), new: '{"content":[{"type":"hologram","beam":1}]}' };
+        const given = params.arguments.give;
+        return process.stdout.write(`{"jsonrpc":"2.0","id":${id},${given in result ? `"result":${result[given]}` : '"error":"boom"'}}\n`);
       }
       if (fault === "chatty") return chatty(id, params._meta);
       if (fault === "grows") {

@@ -4,12 +4,13 @@ use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use crate::support::PATIENCE;
 use crate::support::child::Stdin;
-use crate::support::claude::Claude;
+use crate::support::claude::{Claude, peer};
 use crate::support::home::{Home, Ran};
 use crate::support::hooks::file_maker;
 use crate::support::seen::until;
 use crate::support::tmux::{Interactive, install};
 use serde_json::{Value, json};
+use std::fs;
 
 const DIALOG: &str = "Do you want to proceed?";
 
@@ -218,4 +219,39 @@ fn a_denial_that_interrupts_ends_the_turn_and_the_session_can_still_be_woken() {
     assert_eq!((model.turns().len(), home.project().join("made.txt").exists()), (1, false));
     gate.say("/", "main is red").expect(200);
     model.wait_for_turn("main is red");
+}
+
+#[test]
+fn an_answer_to_a_hook_counts_once_for_the_same_call_at_the_gateway() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_MCP_LIST", 60_000);
+    let gate = home.serve();
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/fakes/mcp-server.js");
+    let heard = home.user().join("heard");
+    let entry = json!({"command": peer("PORTCULLIS_TEST_NODE"), "args": [script, "none"], "env": {"HEARD": heard}});
+    fs::write(home.user().join(".claude.json"), json!({"mcpServers": {"fake": entry}}).to_string()).unwrap();
+    home.run(&["mcp", "adopt", "fake"]).ok();
+    let model = Model::start(vec![
+        Rule::on_text("first").call("mcp__fake__echo", json!({"n": 1})).once(),
+        Rule::on_text("second").call("mcp__fake__echo", json!({"n": 1})).once(),
+        Rule::on_any_result().say("all done"),
+    ]);
+    let claude = Interactive::start(&home, &model, &[]);
+    let called = || fs::read_to_string(&heard).unwrap().matches("\"tools/call\"").count();
+    claude.say("first");
+    let ask = gate.open_ask();
+    assert_eq!((&ask["tool"], &ask["source"]), (&json!("mcp__fake__echo"), &json!("hook")), "{ask}");
+    assert_eq!(called(), 0);
+    gate.allow(&ask);
+    model.wait_for_turn(r#"echo {"n":1}"#);
+    assert_eq!(called(), 1);
+    let of_gateway = || gate.asks().into_iter().filter(|ask| ask["source"] == "gateway").collect::<Vec<Value>>();
+    assert!(of_gateway().iter().all(|ask| ask["state"] != "open"), "{:?}", of_gateway());
+    // The same call another time is another.
+    claude.say("second");
+    let again = until("another prompt", || gate.asks().into_iter().find(|ask| ask["state"] == "open"));
+    assert_eq!((&again["source"], again["id"] == ask["id"]), (&json!("hook"), false), "{again}");
+    gate.answer(&again, &json!({"behavior": "deny", "why": "once is enough"}));
+    model.wait_for_turn("once is enough");
+    assert_eq!(called(), 1);
 }

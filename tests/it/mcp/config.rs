@@ -231,7 +231,10 @@ fn variables_are_filled_in_and_ours_are_not_handed_down() {
     let home = Home::new();
     let mut entry = everything();
     entry["env"] = json!({"FROM": "${HOME}", "NONE": "${NOT_SET_ANYWHERE:-default}"});
-    configure(&home, &json!({"every": entry, "odd": {"command": "${NOT_SET_ANYWHERE}"}}));
+    let gone = json!({"command": "no-such-program", "args": ["--token", "${HOME}"]});
+    configure(&home, &json!({"every": entry, "odd": {"command": "${NOT_SET_ANYWHERE}"}, "gone": gone}));
+    // What is filled in may be a secret, and clients and models are told why a server is not there.
+    assert_eq!(listed(&home, "gone")["why"], "starting no-such-program: it is not on the PATH");
     let seen = call(&home, "every", "get-env", &json!({})).ok().stdout;
     let seen: Value = serde_json::from_str(&seen).unwrap();
     assert_eq!((&seen["FROM"], &seen["NONE"]), (&json!(home.user()), &json!("default")));

@@ -258,6 +258,9 @@ fn the_gateway_offers_neither_itself_nor_what_nobody_approved() {
     assert!(!marker.exists());
     let refused = client.answer(client.call("dead__x", &json!({})));
     assert!(refused["error"]["message"].as_str().unwrap().contains("dead is unavailable"), "{refused}");
+    let wrong = client.ask("tools/call", &json!({"arguments": {}}));
+    assert_eq!(wrong["error"]["code"], -32602, "{wrong}");
+    assert_eq!(client.ask("tools/calls", &json!({}))["error"]["code"], -32601);
 }
 
 #[test]

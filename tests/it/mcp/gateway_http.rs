@@ -212,13 +212,20 @@ fn servers_that_were_given_to_the_gateway_alone_are_offered_without_any_file_of_
     let home = lively();
     let gate = home.serve();
     let of_client = || fs::read_to_string(home.user().join(".claude.json")).ok();
-    let before = of_client();
     let entry = fake("none");
     let words: Vec<&str> = entry["args"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
     let command = [&["--", entry["command"].as_str().unwrap()], &words[..]].concat();
     home.run(&[&["mcp", "add", "mine", "--scope", "gateway"], &command[..]].concat()).ok();
+    // Servers of a folder belong to that folder, and are not offered here.
+    home.run(&[&["mcp", "add", "local", "--scope", "local"], &command[..]].concat()).ok();
+    home.run(&[&["mcp", "add", "project", "--scope", "project"], &command[..]].concat()).ok();
+    assert_eq!(super::listed(&home, "project")["state"], "connected");
     let client = HttpClient::start(&home, &gate, "cursor", "/mcp");
     assert_eq!(client.tools(), ["mine__echo"]);
+    for (name, scope) in [("local", "local"), ("project", "project")] {
+        home.run(&["mcp", "remove", name, "--scope", scope]).ok();
+    }
+    let before = of_client();
     let called = client.call("mine__echo", &json!({"a": 1}));
     let ask = gate.only_ask();
     assert_eq!(ask["tool"], "mcp__mine__echo");

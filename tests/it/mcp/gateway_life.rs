@@ -104,13 +104,21 @@ fn a_tool_that_wants_a_person_is_asked_for_whatever_a_rule_says_and_what_goes_be
     configure(&home, &json!({"fake": fake("personal")}));
     home.run(&["rules", "add", "allow", "mcp__fake"]).ok();
     let client = Client::start(&home, &[]);
-    let meta = json!({"mode": "raw", "traceparent": "00-1", "progressToken": 7});
+    let meta = json!({"mode": "raw", "traceparent": "00-1", "progressToken": 7, "claudecode/toolUseId": "toolu_1"});
     let called = client.send("tools/call", &json!({"name": "fake__echo", "arguments": {}, "_meta": meta}));
     let ask = gate.only_ask();
     let shown = ask["description"].as_str().unwrap();
     assert!(shown.ends_with(r#"; the client sends _meta with it: {"mode":"raw"}"#), "{ask}");
+    // Whoever has allowed the call by its id before was not shown that.
+    assert_ne!(ask["tool_use_id"], "toolu_1", "{ask}");
     gate.allow(&ask);
     assert_eq!(text(&client.answer(called)), "echo {}");
+    let meta = json!({"traceparent": "00-2", "claudecode/toolUseId": "toolu_2"});
+    let called = client.send("tools/call", &json!({"name": "fake__echo", "arguments": {}, "_meta": meta}));
+    let ask = gate.only_ask();
+    assert_eq!(ask["tool_use_id"], "toolu_2", "{ask}");
+    gate.allow(&ask);
+    client.answer(called);
 }
 
 #[test]

@@ -4,6 +4,7 @@ pub(crate) mod auth;
 mod config;
 mod conformance;
 mod faults;
+mod floods;
 pub(crate) mod gateway;
 mod gateway_down;
 mod gateway_http;

@@ -78,12 +78,13 @@ fn watch(child: u32, wanted_by: WantedBy) -> Receiver<ChildChange> {
             }
         }
     });
+    let asked_to_end = tell.clone();
+    thread::spawn(move || {
+        wait_for_signal(wanted_by);
+        asked_to_end.send(ChildChange::Abandoned)
+    });
     if let WantedBy::Terminal { agent } = wanted_by {
-        let (asked_to_end, agent_ended) = (tell.clone(), tell.clone());
-        thread::spawn(move || {
-            wait_for_signal();
-            asked_to_end.send(ChildChange::Abandoned)
-        });
+        let agent_ended = tell.clone();
         // An editor may keep the terminal of an agent that is gone, or have it write to a file.
         thread::spawn(move || match processes::wait_for_end_of_editor_agent(agent) {
             true => agent_ended.send(ChildChange::Abandoned),
@@ -97,8 +98,10 @@ fn watch(child: u32, wanted_by: WantedBy) -> Receiver<ChildChange> {
     changes
 }
 
-/// Returns when somebody wants the guard to end: an editor may know no other process of its terminal.
-fn wait_for_signal() {
+/// Returns when somebody wants the guard to end: an editor may know no other process of its terminal. No signal ends the guard
+/// before its child, or nobody would bury that, or find what it leaves behind. An interrupt is for the whole group of a
+/// server, which may do as it likes about it.
+fn wait_for_signal(wanted_by: WantedBy) {
     use tokio::signal::unix::{SignalKind, signal};
     let waiting = async {
         let [Ok(mut hangup), Ok(mut interrupt), Ok(mut terminate)] =
@@ -108,7 +111,7 @@ fn wait_for_signal() {
         };
         tokio::select! {
             _hangup = hangup.recv() => {}
-            _interrupt = interrupt.recv() => {}
+            _interrupt = interrupt.recv(), if wanted_by.is_terminal() => {}
             _terminate = terminate.recv() => {}
         }
     };

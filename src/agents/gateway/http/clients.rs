@@ -11,6 +11,7 @@ use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use tokio::time::Instant;
 
+use super::most_of_one;
 use super::owners::{EndedTokens, FromGate, RequestOwner};
 use crate::agents::gateway::core::GatewayCore;
 use crate::agents::gateway::{Gateway, ReadServers, WantedOffer};
@@ -91,9 +92,13 @@ impl StatelessClients {
         if self.ended.has(&owner) {
             return make();
         }
+        // Dropped when the lock is free again.
+        let _surplus = if kept.contains_key(&key) { None } else { take_surplus(&mut kept, &owner.person) };
         let known = kept.entry(key).or_insert_with(|| KeptClient { core: make(), last: Instant::now() });
         known.last = Instant::now();
-        Arc::clone(&known.core)
+        let core = Arc::clone(&known.core);
+        drop(kept);
+        core
     }
 
     /// The token no longer counts.
@@ -126,6 +131,18 @@ impl StatelessClients {
         let idle: Vec<_> = locked(&self.kept).extract_if(is_idle).collect();
         drop(idle);
     }
+}
+
+/// Makes place for another client of a person who has as many as one may have: the one goes that was not heard of for longest.
+/// Whoever calls itself otherwise at each request has servers started each time.
+fn take_surplus(kept: &mut HashMap<ClientKey, KeptClient>, person: &str) -> Option<KeptClient> {
+    let of_person = || kept.iter().filter(|(key, _)| key.owner.person == person);
+    if of_person().count() < most_of_one() {
+        return None;
+    }
+    let is_idle = |(_, client): &(&ClientKey, &KeptClient)| Arc::strong_count(&client.core) == 1;
+    let oldest = of_person().filter(is_idle).min_by_key(|(_, client)| client.last)?.0.clone();
+    kept.remove(&oldest)
 }
 
 /// `/mcp` is everything, `/mcp/NAME` one server; `?search` offers three tools in place of all.

@@ -37,7 +37,7 @@ use sessions::OpenSessions;
 
 /// Clients at once, and requests of those that have no session.
 const MOST_CLIENTS: usize = 256;
-/// Sessions of one person at once, so that there is place for others.
+/// Sessions of one person at once, and clients without any, so that there is place for others.
 const MOST_OF_ONE: usize = MOST_CLIENTS / 4;
 /// How often what nobody uses any more is looked for.
 const SWEEP: Duration = Duration::from_secs(60);
@@ -142,7 +142,7 @@ impl GatewayHost {
                 Some(in_use) => Some(in_use),
                 None => return refuse(StatusCode::NOT_FOUND, "Not Found: Session not found"),
             },
-            None if self.sessions.count_of(&owner.person) >= fixed::limit("MCP_OF_ONE", MOST_OF_ONE) => {
+            None if self.sessions.count_of(&owner.person) >= most_of_one() => {
                 let why = "this person has as many sessions of the gateway as one may have at once";
                 return refuse_with(&Fault::new(Kind::TooManyMcpSessions, why));
             }
@@ -210,6 +210,10 @@ impl GatewayHost {
 fn no_such_server(name: &str, offered: Vec<String>) -> Fault {
     let offered = offered.into_iter().map(|name| Candidate { id: name.clone(), name: Some(name) }).collect();
     Fault::new(Kind::NoSuchMcpServer, format!("no MCP server {name:?} is offered here")).knowing(offered)
+}
+
+fn most_of_one() -> usize {
+    fixed::limit("MCP_OF_ONE", MOST_OF_ONE)
 }
 
 fn comment_time() -> Duration {

@@ -31,7 +31,8 @@ fn where_a_session_runs(home: &Home) -> String {
     text.trim().to_owned()
 }
 
-const SERVED: &str = "until [ -S $PORTCULLIS_HOME/gate.sock ]; do sleep 0.01; done; true";
+const SERVED: &str =
+    "until [ -S $PORTCULLIS_HOME/gate.sock ]; do [ -d $PORTCULLIS_HOME ] || exit; sleep 0.01; done; true";
 
 #[test]
 fn a_gate_whose_starter_nobody_knows_takes_no_setting_from_its_environment() {

@@ -23,7 +23,7 @@ impl Home {
         let program = self.command(&[]).get_program().display().to_string();
         let waiting = "(while kill -0 $$ 2>/dev/null; do sleep 0.01; done; LINE > out 2>&1; echo FINISHED >> out) &";
         let mut shell = self.program("sh");
-        shell.args(["-c", &waiting.replace("LINE", &line.replace("$P", &program))]);
+        shell.args(["-c", &waiting.replace("LINE", line)]).env("P", program);
         self.spawn(shell, Stdin::Nothing).wait_exit(PATIENCE);
         until("its answer", || fs::read_to_string(&out).ok().filter(|text| text.contains("FINISHED")))
     }

@@ -178,7 +178,7 @@ static LOOKED_AT: [bool; 256] = {
     let mut byte = 0;
     while byte < 256 {
         let is_control = byte < 0x20 && !matches!(byte as u8, b'\n' | b'\r' | b'\t') || byte == 0x7f;
-        let is_first = matches!(byte, 0xc2 | 0xcd | 0xd8 | 0xe1..=0xe3 | 0xef | 0xf3);
+        let is_first = matches!(byte, 0xc2 | 0xcd | 0xd8 | 0xe1..=0xe3 | 0xef | 0xf0 | 0xf3);
         looked_at[byte] = is_control || is_first || matches!(byte as u8, b'<' | b'[');
         byte += 1;
     }

@@ -8,6 +8,7 @@ mod deceiving;
 mod hostile;
 mod journey;
 mod long;
+mod malformed;
 mod modes;
 mod prompts;
 mod qr;

@@ -25,17 +25,8 @@ use super::search;
 use super::unchanged::{read, read_whole};
 use crate::upstream::ListKind;
 
-/// Requests that are answered here and that mean nothing without parameters.
-const WITH_PARAMETERS: [&str; 8] = [
-    "initialize",
-    "tools/call",
-    "resources/read",
-    "resources/subscribe",
-    "resources/unsubscribe",
-    "prompts/get",
-    "completion/complete",
-    "logging/setLevel",
-];
+/// Requests of every revision that mean nothing without parameters. Those that a revision took out are unknown in it.
+const WITH_PARAMETERS: [&str; 4] = ["tools/call", "resources/read", "prompts/get", "completion/complete"];
 
 #[expect(deprecated, reason = "clients of 2025-11-25 use them")]
 impl ServerHandler for GatewayServer {

@@ -121,12 +121,15 @@ impl Certainty<'_> {
     /// Whether a word is what the line says, or nothing that could matter.
     fn is_said(&self, words: &[ShellWord], at: usize) -> bool {
         let word = &words[at];
+        if is_no_file(words, at) {
+            return true;
+        }
         let shapes = self.suspects.variables.shapes(word);
         if shapes.iter().any(|shape| shape.contains(OUTER)) {
             return false;
         }
         let is_open = word.pieces.contains(&Piece::Unknown) || shapes.iter().any(|shape| shape.contains(ANY));
-        !is_open || self.is_printed(word) || is_no_file(words, at)
+        !is_open || self.is_printed(word)
     }
 
     /// Whether what is not known of a word is what commands print, by itself or by a name that the line sets.
@@ -185,7 +188,10 @@ pub(super) fn sets_plainly(assignments: &[(String, ShellWord)], words: &[ShellWo
     assignments.iter().all(|(name, value)| {
         // What the shell alone knows counts where it is used.
         let is_kept = words.is_empty() && !has_pattern(value);
-        is_harmless(name) && (is_kept || holds_only_places(value) && is_plain_text(&value.text))
+        // What parts the words that are read, for that command alone.
+        let is_read = name == "IFS" && words.first().is_some_and(|word| word.text == "read") && value.is_known();
+        let is_told = holds_only_places(value) && is_plain_text(&value.text);
+        is_read || is_harmless(name) && (is_kept || is_told) || tells_only(name, &value.text) && is_told
     })
 }
 
@@ -198,6 +204,27 @@ fn is_set(word: &ShellWord) -> bool {
 /// Whether a value is words, and nothing that is more than that in any language.
 fn is_plain_text(value: &str) -> bool {
     value.chars().all(|c| c.is_alphanumeric() || " _-./:@=,+%?&#~$".contains(c))
+}
+
+/// Whether the options or folders in a variable start nothing but what the program would start without them.
+fn tells_only(name: &str, value: &str) -> bool {
+    const OPTIONS: [&str; 7] = [
+        "--max-old-space-size=",
+        "--experimental-vm-modules",
+        "--openssl-legacy-provider",
+        "--no-warnings",
+        "--no-deprecation",
+        "--trace-warnings",
+        "--enable-source-maps",
+    ];
+    let is_option = |option: &str| OPTIONS.contains(&option.trim_end_matches(|c: char| c.is_ascii_digit()));
+    match name {
+        "NODE_OPTIONS" => value.split_whitespace().all(is_option),
+        "PYTHONUNBUFFERED" | "PYTHONDONTWRITEBYTECODE" | "PYTHONHASHSEED" | "PYTHONUTF8" | "PYTHONIOENCODING" => true,
+        // Folders of the project.
+        "PYTHONPATH" => value.split(':').all(|folder| !folder.starts_with(['/', '~', '$']) && !folder.contains("..")),
+        _ => false,
+    }
 }
 
 /// Whether a variable is none from which programs take what they start, or how, or where.

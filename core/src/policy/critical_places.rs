@@ -76,7 +76,7 @@ impl RemovalView<'_> {
             // A part of a folder that everybody has, cut in a way that is not followed.
             let cuts_place = |piece: &Piece| matches!(piece, Piece::MadeOf(name, _) if matches!(name.as_str(), "PWD" | "HOME" | "OLDPWD"));
             if !known.is_empty() {
-                return self.is_critical_if_empty(&folder) || word.pieces.iter().any(cuts_place);
+                return self.is_critical_if_empty(&folder, from) || word.pieces.iter().any(cuts_place);
             }
             return self.is_own || folder.starts_with(ANY) && word.pieces.iter().any(is_made);
         }
@@ -111,12 +111,17 @@ impl RemovalView<'_> {
     }
 
     /// Whether what stands behind a variable is critical where that is empty: then it is a whole path.
-    fn is_critical_if_empty(&self, folder: &str) -> bool {
-        let behind = folder.trim_start_matches([ANY, OUTER]);
-        if !behind.starts_with('/') || behind.contains([ANY, OUTER, STAR, ONE]) {
+    fn is_critical_if_empty(&self, folder: &str, from: &str) -> bool {
+        // So may be what nobody knows further behind.
+        let behind = folder.trim_start_matches([ANY, OUTER]).replace([ANY, OUTER], "");
+        if behind.contains([STAR, ONE]) {
             return false;
         }
-        let path = joined("/", behind);
+        if !behind.starts_with('/') {
+            let path = absolute(&behind, from, self.context.home.as_deref());
+            return path.is_some_and(|path| self.holds_a_place(&path));
+        }
+        let path = joined("/", &behind);
         is_of_the_system(&path) || self.holds_a_place(&path)
     }
 

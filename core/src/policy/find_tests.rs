@@ -29,17 +29,24 @@ pub(super) fn before_action(words: &[ShellWord]) -> &[ShellWord] {
     &words[..at]
 }
 
-/// Whether a word is a pattern of what find passes over: `-not -path './.git/*'` before what it does.
+/// Whether a word is a pattern of what find passes over: `-not -path './.git/*'` before what it does, or
+/// `-path ./.git -prune -o`.
 pub(super) fn is_passed_over(words: &[ShellWord], at: usize) -> bool {
     let is_not = |text: &str| matches!(text, "!" | "-not");
     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
     let is_find = words.first().is_some_and(|word| word.is_literal && name_of(&word.text) == "find");
     // What is denied twice is meant after all, and so is what is denied in brackets that are.
     let denies_more = texts.windows(2).any(|pair| is_not(pair[0]) && matches!(pair[1], "(" | "!" | "-not"));
+    // What goes through folders from their ends goes into these as well.
+    let is_from_end = texts.iter().any(|text| matches!(*text, "-depth" | "-d" | "-delete"));
+    let is_pruned = || {
+        let behind = texts.get(at + 1..at + 3).unwrap_or_default();
+        matches!(behind, ["-prune", "-o" | "-or"]) && !is_from_end && !texts[..at].iter().any(|text| *text == "(")
+    };
     is_find
         && !denies_more
         && at > 2
-        && is_not(texts[at - 2])
+        && (is_not(texts[at - 2]) || is_pruned())
         && matches!(texts[at - 1], "-path" | "-ipath" | "-wholename" | "-iwholename" | "-name" | "-iname")
         && before_action(words).len() > at
 }

@@ -7,10 +7,11 @@ use super::candidates::names_in;
 use super::changing::may_be_changed;
 use super::command::name_of;
 use super::erasing::interprets;
+use super::filters::PrintedNames;
 use super::git_files::{handles_files, subcommand};
 use super::inert::started;
 use super::messages::is_no_file;
-use super::printing::{Printed, PrintedNames, printed};
+use super::printing::{Printed, printed};
 use super::reading::{Reading, builds, reading};
 use super::shell::{ANY, Joint, ShellWord, Way};
 use super::starts::starts_behind_unknown;
@@ -145,7 +146,17 @@ fn by_words(command: &Found, suspects: &Suspects) -> Reading {
     if (1..command.words.len()).any(is_unknown_name) {
         does = does.max(done_to_files(&command.words));
     }
-    does
+    // Who runs a file of code shows lines of it where they are none.
+    let script = code_file(&command.words).filter(|word| is_unknown(word));
+    does.max(script.map_or(Reading::Nothing, |_| Reading::Only))
+}
+
+/// The file with its code that an interpreter is told to run.
+fn code_file(words: &[ShellWord]) -> Option<&ShellWord> {
+    let (first, rest) = started(words).split_first()?;
+    let is_code = interprets(std::slice::from_ref(first)) || matches!(name_of(&first.text), "bash" | "sh" | "zsh");
+    let operand = rest.iter().find(|word| !word.is_flag())?;
+    (is_code && !runs_code(words) && !rest.iter().any(|word| word.text == "-m")).then_some(operand)
 }
 
 /// What a command does to the files of its words. Whoever only goes there, compares texts or builds shows none of them.

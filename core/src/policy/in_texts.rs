@@ -12,6 +12,7 @@ use super::command::name_of;
 use super::dialects::read_otherwise;
 use super::environment::is_command;
 use super::feeding::is_interpreter;
+use super::find_tests::is_passed_over;
 use super::git::GitLine;
 use super::handing::{inner, marks};
 use super::implied::settings;
@@ -188,7 +189,7 @@ impl Suspects {
         let prints = reading(&command.words) == Reading::Nothing && self.flow.reaches(command);
         // A pattern for what is left out is no text that anything runs.
         let left_out = left_out(&command.words, || stops_early(command, self));
-        let is_taken = |at: usize| left_out.iter().all(|left| left.at != at);
+        let is_taken = |at: usize| left_out.iter().all(|left| left.at != at) && !is_passed_over(&command.words, at);
         let words = command.words.iter().enumerate().skip(1).filter(|(at, _)| (runs || prints) && is_taken(*at));
         let words = words.map(|(_, word)| word);
         let exported = command.words.iter().skip(1).filter_map(assignment);

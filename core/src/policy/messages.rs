@@ -13,7 +13,7 @@ fn is_data(words: &[ShellWord], at: usize) -> bool {
 
 /// Whether a word surely is no file, whatever is filled in there.
 pub(super) fn is_no_file(words: &[ShellWord], at: usize) -> bool {
-    is_data(words, at) || is_message(words, at) || is_sent(words, at)
+    is_data(words, at) || is_message(words, at) || is_sent(words, at) || is_compared(words, at)
 }
 
 /// Options of curl whose values it sends; a value that begins with `@` is a file.
@@ -73,6 +73,21 @@ fn is_sent(words: &[ShellWord], at: usize) -> bool {
         word.is_flag() && (text.contains(['O', 'J']) || text.starts_with("--remote")) || text.contains('#')
     };
     place == at && is_address && !words.iter().any(keeps_names)
+}
+
+/// Whether a word is only compared with another, or looked at for whether it is empty: `[ -n "$x" ]`. In another place it
+/// may be an operator, or a name that is looked up.
+fn is_compared(words: &[ShellWord], at: usize) -> bool {
+    let name = words[0].text.as_str();
+    let stays_one = words[at].is_one || !fills_outside_quotes(&words[at].raw) || name == "[[";
+    let is_test = !words[0].is_quoted && matches!(name, "[" | "test" | "[[");
+    if at == 0 || !is_test || !stays_one || words[at].is_known() {
+        return false;
+    }
+    let said = |at: usize| words.get(at).filter(|word| word.is_known()).map_or("", |word| word.text.as_str());
+    let compares = |text: &str| matches!(text, "=" | "==" | "!=");
+    let is_first = at == 1 || matches!(said(at - 1), "!" | "-a" | "-o");
+    compares(said(at + 1)) && is_first || compares(said(at - 1)) || matches!(said(at - 1), "-n" | "-z") && at <= 3
 }
 
 /// Whether a word is what people are told, and no file: `git commit -m x`. In quotes it stays one word.

@@ -1,9 +1,9 @@
-//! What commands print: names of files, their own words, lines of files; and what filters make of names.
+//! What commands print: names of files, their own words, lines of files.
 
 use super::command::name_of;
+use super::filters::cuts_letters;
 use super::folders::GIT_FOLDER;
 use super::git_files::subcommand;
-use super::handing::inner;
 use super::inert::started;
 use super::origins::folders_of;
 use super::shell::{Joint, STAR, ShellCommand, ShellWord};
@@ -202,10 +202,19 @@ fn prints_only_marks(commands: &[ShellCommand], at: usize, command: &ShellComman
             rest.iter().all(|word| matches!(word.text.as_str(), "-u" | "-I" | "--iso-8601") || is_date(&word.text))
         }
         "git" => prints_a_hash(rest),
+        "grep" => counts_lines(rest, is_piped),
         "wc" => rest.iter().all(ShellWord::is_flag) && !rest.iter().any(|word| word.text.starts_with("--files")),
         "head" | "tail" | "cut" if is_piped => prints_only_marks(commands, at - 1, &commands[at - 1]),
         _ => false,
     }
+}
+
+/// Whether grep prints a number and no name: of the lines of one file, or of its input.
+fn counts_lines(rest: &[ShellWord], is_piped: bool) -> bool {
+    let (flags, operands): (Vec<&ShellWord>, Vec<&ShellWord>) = rest.iter().partition(|word| word.is_flag());
+    flags.iter().all(|word| word.text[1..].chars().all(|c| "ciEFvwx".contains(c)))
+        && flags.iter().any(|word| word.text.contains('c'))
+        && operands.len() == if is_piped { 1 } else { 2 }
 }
 
 /// `+%Y-%m-%d`
@@ -333,78 +342,9 @@ fn names_of_git(rest: &[ShellWord]) -> Vec<String> {
     names
 }
 
-/// Names of files that somebody prints.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum PrintedNames {
-    None,
-    OfFiles,
-    /// They stand in the line, or in a list.
-    Words,
-    Unknown,
-}
-
-impl PrintedNames {
-    /// What becomes of names in a command at the end of a pipe.
-    pub(super) fn through(self, filter: &Found) -> Self {
-        let words = started(&filter.words);
-        let Some((first, rest)) = words.split_first() else { return self };
-        let passes = match name_of(&first.text) {
-            // It may cut a name.
-            "head" | "tail" if rest.iter().any(|word| cuts_letters(&word.text)) => self == Self::None,
-            // It may join two.
-            "tr" if self == Self::Words && rest.iter().any(ShellWord::is_flag) => false,
-            "grep" | "egrep" | "fgrep" | "rg" | "head" | "tail" | "sort" | "uniq" | "tee" | "cat" | "wc" | "tac"
-            | "read" | "while" | "shuf" | "less" | "more" => true,
-            // A part of a name that is there is no other one that is there, in all likelihood.
-            "cut" => self != Self::Words,
-            // In the words of the line it may leave out what hides another name.
-            "tr" | "sed" if self == Self::Words => rest.iter().all(|word| word.is_flag() || is_blank(&word.text)),
-            "awk" | "gawk" | "mawk" if self == Self::Words => {
-                !rest.iter().any(|word| word.text.contains(['"', '\\', '(', '/']))
-            }
-            "tr" => {
-                rest.iter().all(|word| word.is_flag() || !word.text.contains(|c: char| c.is_ascii_alphabetic()))
-                    || rest.iter().all(|word| word.is_flag() || word.text.starts_with('\\'))
-            }
-            "awk" | "gawk" | "mawk" => !rest.iter().any(|word| word.text.contains(['"', '\\'])),
-            "sed" => rest.iter().all(|word| word.is_flag() || puts_in_no_letters(&word.text)),
-            "xargs" => inner(rest).is_some_and(|inner| {
-                let name = inner.first().map_or("", |word| name_of(&word.text));
-                matches!(
-                    name,
-                    "ls" | "basename" | "dirname" | "realpath" | "readlink" | "echo" | "grep" | "stat" | "wc"
-                )
-            }),
-            _ => false,
-        };
-        match (passes, self) {
-            (true, names) => names,
-            (false, Self::None) => Self::None,
-            (false, _) => Self::Unknown,
-        }
-    }
-}
-
-/// Whether an option of `head` or `tail` counts letters, and not lines: `-c4`, `-4c`, `+3c`.
-fn cuts_letters(word: &str) -> bool {
-    word.starts_with("--b") || word.starts_with(['-', '+']) && !word.starts_with("--") && word.contains('c')
-}
-
 /// A text with blanks in the place of what printf and `echo -e` make them of.
 pub(super) fn with_blanks(text: &str) -> String {
     ["\\n", "\\t", "\\r", "\\v", "\\f", "\\0", "\\a", "\\b", "\\c"]
         .iter()
         .fold(text.to_owned(), |text, it| text.replace(it, " "))
-}
-
-/// What stands between names: `tr ',' '\\n'`.
-fn is_blank(text: &str) -> bool {
-    matches!(text, " " | "," | ":" | ";" | "\\n" | "\\0" | "\\t" | "\n" | "\t" | "\\r")
-}
-
-/// Whether `s/x/y/` puts nothing in place of x that a name could be made of.
-fn puts_in_no_letters(script: &str) -> bool {
-    let Some(delimiter) = script.strip_prefix('s').and_then(|rest| rest.chars().next()) else { return false };
-    let parts: Vec<&str> = script.split(delimiter).collect();
-    matches!(parts.as_slice(), [_, _, put, _] if !put.contains(|c: char| c.is_alphanumeric()))
 }

@@ -3,7 +3,7 @@
 //! Here it counts only where a deny or ask rule for commands exists: what is asked for without one is in `feeding`.
 
 use super::command::{is_shell, name_of};
-use super::environment::is_command;
+use super::environment::may_be_command;
 use super::feeding::starts_programs;
 use super::implied::runs_a_folder;
 use super::inert::is_inert;
@@ -132,7 +132,7 @@ impl Receivers<'_> {
     }
 
     fn command(&self, command: &Found) -> Option<&'static str> {
-        let sets = |(name, value): &(String, ShellWord)| is_command(name) && self.is_computed(value);
+        let sets = |(name, value): &(String, ShellWord)| may_be_command(name) && self.is_computed(value);
         let exports = |word: &ShellWord| super::shell::assignment(word).is_some_and(|one| sets(&one));
         if command.assignments.iter().any(sets) || command.words.iter().skip(1).any(exports) {
             return Some(MADE);

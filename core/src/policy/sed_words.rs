@@ -59,8 +59,8 @@ pub(super) fn scripts(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
         }
     }
     if scripts.is_empty() {
-        // On some systems `-i` has an empty word behind it.
-        scripts.extend(operands.into_iter().find(|word| !word.text.is_empty()));
+        // On some systems `-i` has an empty word behind it. What a command prints has no text here either.
+        scripts.extend(operands.into_iter().find(|word| !word.text.is_empty() || !word.is_known()));
     }
     Some(scripts)
 }

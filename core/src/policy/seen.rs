@@ -20,6 +20,11 @@ impl Toucher<'_> {
                 false => {}
             }
         }
+        // What a command prints there may be nothing. A whole path behind it may begin anywhere as it is.
+        let behind = name.trim_start_matches(ANY);
+        if behind.len() < name.len() && !behind.is_empty() && !behind.starts_with(['/', OUTER]) {
+            self.name(behind, touch);
+        }
         for folder in self.folders.clone() {
             self.name_from(&without_proc(name, &folder), &folder, touch);
         }

@@ -4,7 +4,7 @@ use super::call::{Call, Context};
 use super::candidates::{as_pattern, patterns_in};
 use super::command::name_of;
 use super::erasing::{interprets, strings};
-use super::find_tests::{before_action, limiting_names};
+use super::find_tests::{before_action, is_passed_over, limiting_names};
 use super::folders::Folders;
 use super::git_files::handles_files;
 use super::handing::{Handing, marks};
@@ -343,7 +343,7 @@ pub(super) fn own_patterns(command: &Found, suspects: &Suspects) -> Vec<String> 
     let shapes = |word: &ShellWord| suspects.variables.spellings(word).into_iter().map(plain).collect::<Vec<_>>();
     let left_out = left_out(&command.words, || stops_early(command, suspects));
     let before = command.words.len() - rest.len();
-    let is_left_out = |at: usize| left_out.iter().any(|left| left.at == before + at);
+    let is_left_out = |at: usize| left_out.iter().any(|left| left.at == before + at) || is_passed_over(words, at + 1);
     let taken = rest.iter().enumerate().filter(|(at, _)| !is_left_out(*at)).map(|(_, word)| word);
     taken.flat_map(|word| shapes(word).into_iter().flat_map(|shape| patterns_in(word, &shape))).collect()
 }

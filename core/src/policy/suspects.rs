@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::client::another_agent;
+use super::conditions::parted;
 use super::dialects::{changes_shell, may_start_another, read_otherwise};
 use super::feeding;
 use super::inert::is_inert;
@@ -87,7 +88,7 @@ pub(crate) struct Suspects {
 impl Suspects {
     pub(crate) fn of(script: &Script) -> Self {
         let mut suspects = Self::default();
-        let mut scripts = suspects.look(script);
+        let mut scripts = suspects.look(&parted(script));
         for _ in 0..DEEPEST {
             let mut next = vec![];
             for script in scripts {

@@ -299,12 +299,11 @@ fn parts_of_names(suspects: &Suspects) -> Vec<(usize, String)> {
     for (at, command) in suspects.found.iter().enumerate() {
         let words = command.words.iter().flat_map(|word| suspects.variables.spellings(word));
         for text in words.chain(command.given.iter().cloned()) {
-            let is_name = |text: &&str| !text.starts_with('-') && text.len() < 200 && !text.contains([ANY, '$']);
+            let is_name = |text: &&str| !text.starts_with('-') && text.len() < 200;
             for word in text.split_whitespace().filter(is_name) {
                 // A part of a path is left of it.
-                parts.extend(
-                    word.split('/').chain([word]).filter(|part| !part.is_empty()).map(|part| (at, part.to_owned())),
-                );
+                let named = word.split('/').chain([word]).filter(|part| !part.is_empty() && !part.contains([ANY, '$']));
+                parts.extend(named.map(|part| (at, part.to_owned())));
             }
         }
         // What is only listed counts where another command gets it.

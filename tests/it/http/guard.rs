@@ -201,7 +201,7 @@ fn a_stream_over_the_limit_is_told_to_retry_later() {
 }
 
 #[test]
-fn a_device_takes_a_quarter_of_the_places_and_none_that_is_kept_for_the_owner() {
+fn a_device_and_a_sender_take_a_quarter_of_the_places_each_and_none_that_is_kept_for_the_owner() {
     let home = Home::new();
     home.write_config("[limits]\nsse_listeners = 16\n");
     let gate = home.serve();
@@ -212,6 +212,11 @@ fn a_device_takes_a_quarter_of_the_places_and_none_that_is_kept_for_the_owner() 
     let open = || Events::try_open(&gate.target(), "/api/v1/watch", &[("Authorization", &bearer)]).ok();
     let taken: Vec<_> = (0..16).filter_map(|_| open()).collect();
     assert_eq!(taken.len(), 4);
+    // A person who may only send has the same share of the rest, by any token.
+    let bearer = format!("Bearer {}", home.token_for("ci", "sender"));
+    let open = || Events::try_open(&gate.target(), "/events", &[("Authorization", &bearer)]).ok();
+    let of_a_sender: Vec<_> = (0..16).filter_map(|_| open()).collect();
+    assert_eq!(of_a_sender.len(), 4);
     assert!(Events::try_open(&gate.socket(), "/api/v1/watch", &[]).is_ok());
 }
 

@@ -5,7 +5,7 @@ use super::{Family, Stage, is_literal};
 
 /// A word as it is written instead, and what has to be said before the command. `W` is the word, `H` and `T` its first
 /// letter and the rest, `U` the word in capitals, `R` reversed, `X` its bytes in hexadecimal, `P` where the program lies.
-const SPELLINGS: [(&str, &str); 64] = [
+const SPELLINGS: [(&str, &str); 73] = [
     ("", "'W'"),
     ("", "\"W\""),
     ("", "H\"T\""),
@@ -69,6 +69,15 @@ const SPELLINGS: [(&str, &str); 64] = [
     ("", "\"$\\\n(echo W)\""),
     ("function W { X=$FUNCNAME; }; W", "$X"),
     ("BASH_ARGV0=W", "$0"),
+    ("", "$(seq 0)W"),
+    ("", "$(true)W"),
+    ("", "$(hostname | head -0)W"),
+    ("", "\"$1\"W"),
+    ("X=$(pgrep none)W", "$X"),
+    ("", "$(hostname | sed \"s,.*,H+T,;s,[+],,\")"),
+    ("", "$(nproc | tr 0-9 x | sed \"s,.*,R,\" | rev)"),
+    ("", "$(date | sed 's,.*,W,')"),
+    ("", "$(id -u | perl -ne 'print q(H).q(T)')"),
     ("trap 'X=${BASH_COMMAND##* }' DEBUG; : W; trap - DEBUG", "$X"),
 ];
 

@@ -1,7 +1,8 @@
 //! Scripts for a shell into which `xargs` and `find` put words from elsewhere.
 
+use super::super::filters::PrintedNames;
 use super::super::inert::started;
-use super::super::printing::{Printed, PrintedNames, printed};
+use super::super::printing::{Printed, printed};
 use super::super::receivers::marks;
 use super::super::shell::{ANY, Joint, Script, ShellWord, assignment};
 use super::super::starts::starts;

@@ -153,6 +153,12 @@ impl ShellReader<'_> {
             }
             '$' => self.dollar(),
             '`' => self.backticks(),
+            '|' | '(' | ')' if self.is_in_expression(c) => {
+                self.word();
+                self.not_plain(doubt::GROUP);
+                self.push(c);
+                self.at += 1;
+            }
             ';' | '&' | '|' | '(' | ')' => self.operator(c),
             '<' | '>' => self.redirect(),
             '~' => {
@@ -172,7 +178,7 @@ impl ShellReader<'_> {
                 self.push(c);
                 self.at += 1;
             }
-            '=' if self.word.is_none() => {
+            '=' if self.word.is_none() && !self.compares() => {
                 // One shell takes `=ls` for the path of ls.
                 self.word();
                 self.not_plain("a word begins with =");

@@ -17,6 +17,44 @@ impl ShellReader<'_> {
         is_command && !is_function && !is_reckoned
     }
 
+    /// Whether the word that begins here is an operator between two others, to every shell.
+    pub(super) fn compares(&self) -> bool {
+        let operator: String = self.chars[self.at..].iter().take_while(|c| !c.is_whitespace()).take(3).collect();
+        let first = self.command.words.first().filter(|word| !word.is_quoted).map_or("", |word| word.text.as_str());
+        match operator.as_str() {
+            "=" => matches!(first, "[" | "[[" | "test"),
+            "==" | "=~" => first == "[[" || self.is_in_condition(),
+            _ => false,
+        }
+    }
+
+    /// Whether the command is a part of a condition that began with `[[` before it.
+    fn is_in_condition(&self) -> bool {
+        let is_nested = self.depth > 0;
+        let before = self.script.commands.iter().rev().filter(|command| command.is_nested == is_nested);
+        let mut open = before.take_while(|command| !command.words.iter().any(|word| word.text == "]]"));
+        open.any(|command| command.words.first().is_some_and(|word| word.text == "[[" && !word.is_quoted))
+    }
+
+    /// Whether a sign is one of a regular expression, behind `=~`: there it parts no commands. A shell that does not know
+    /// `[[` takes no bracket there.
+    pub(super) fn is_in_expression(&self, c: char) -> bool {
+        let is_plain = self.command.assignments.is_empty() && self.command.redirects.is_empty();
+        let begins = self.command.words.first().is_some_and(|word| word.text == "[[" && !word.is_quoted);
+        if !is_plain || !begins || self.command.words.last().is_none_or(|word| word.text != "=~") {
+            return false;
+        }
+        let from = self.word.as_ref().map_or(self.at, |(from, _)| *from);
+        let written = self.chars.get(from..self.at).unwrap_or_default();
+        let is_within = deep(written) > 0;
+        match c {
+            '(' => true,
+            ')' => is_within,
+            // Two of them may part conditions.
+            _ => is_within && !written.contains(&'$') && self.peek(1) != Some('|') && !written.ends_with(&['|']),
+        }
+    }
+
     /// What stands up to the bracket that closes, which is read as a script of its own and passed over.
     pub(super) fn bracketed(&mut self, opens: char, closes: char) -> String {
         let from = self.at;
@@ -157,4 +195,21 @@ impl ShellReader<'_> {
             }
         }
     }
+}
+
+/// How many brackets are open behind this text. Those in quotes count for nothing: to some shells they are none.
+fn deep(written: &[char]) -> usize {
+    let (mut deep, mut quote) = (0_usize, None);
+    let mut chars = written.iter();
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            ('\\', _) => drop(chars.next()),
+            ('\'' | '"', None) => quote = Some(*c),
+            (c, Some(open)) if *c == open => quote = None,
+            ('(', None) => deep += 1,
+            (')', None) => deep = deep.saturating_sub(1),
+            _ => {}
+        }
+    }
+    deep
 }

@@ -144,7 +144,19 @@ impl Suspects {
         let name = name_of(&first.text);
         let options = self.found.iter().flat_map(settings).filter(|(variable, _)| is_for(variable, name));
         let optioned = options.map(|(_, value)| format!("{name} {} {words}", value.script()));
-        names.into_iter().map(|name| format!("{name} {words}")).chain(optioned).chain(aliased(name, rest)).collect()
+        let aliased = aliased(name, rest).into_iter().chain(self.aliased_by_variables(name, rest));
+        names.into_iter().map(|name| format!("{name} {words}")).chain(optioned).chain(aliased).collect()
+    }
+
+    /// The same where variables give a subcommand of git another name: `GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0=config`.
+    fn aliased_by_variables(&self, name: &str, rest: &[ShellWord]) -> Vec<String> {
+        let set: Vec<(String, ShellWord)> = self.found.iter().flat_map(settings).collect();
+        let is_alias = |word: &ShellWord| !word.is_literal || word.text.to_ascii_lowercase().starts_with("alias.");
+        let gives = set.iter().any(|(variable, value)| variable.starts_with("GIT_CONFIG_KEY_") && is_alias(value));
+        let Some(line) = GitLine::read(rest).filter(|_| name == "git" && gives) else { return vec![] };
+        let behind: Vec<&str> = line.words.iter().skip(1).map(|word| word.raw.as_str()).collect();
+        let values = set.iter().filter(|(variable, _)| variable.starts_with("GIT_CONFIG_VALUE_"));
+        values.map(|(_, value)| format!("git {} {}", value.script(), behind.join(" "))).collect()
     }
 
     /// What takes its words from elsewhere, with the words that the line says for it: `echo init | xargs git`.

@@ -3,8 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use foldhash::fast::RandomState;
-
 use crate::ask::{Ask, AskLife, UnaskedCall};
 use crate::connector::{ConnectorName, Identity};
 use crate::event::{ChatId, EventLife, Label, Reply, TrackedEvent};
@@ -55,9 +53,6 @@ pub struct Chat {
     pub unanswered: Few<EventId>,
     pub used: Moment,
 }
-
-/// Looked up several times for each event.
-type Chats = HashMap<ChatId, Chat, RandomState>;
 
 /// The event that a sender sent with an idempotency key.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -140,7 +135,7 @@ pub struct State {
     joined: BTreeMap<AskId, Code>,
     /// When the gate last started: what was open then has a little longer.
     opened: Moment,
-    chats: Chats,
+    chats: HashMap<ChatId, Chat>,
     /// Chats in the order they may be forgotten, each with its use when it was put here.
     chat_order: VecDeque<(ChatId, Moment)>,
     /// The number of the last conversation that nobody named.

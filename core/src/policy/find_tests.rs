@@ -41,7 +41,7 @@ pub(super) fn is_passed_over(words: &[ShellWord], at: usize) -> bool {
     let is_from_end = texts.iter().any(|text| matches!(*text, "-depth" | "-d" | "-delete"));
     let is_pruned = || {
         let behind = texts.get(at + 1..at + 3).unwrap_or_default();
-        matches!(behind, ["-prune", "-o" | "-or"]) && !is_from_end && !texts[..at].iter().any(|text| *text == "(")
+        matches!(behind, ["-prune", "-o" | "-or"]) && !is_from_end && !texts[..at].contains(&"(")
     };
     is_find
         && !denies_more

@@ -1,12 +1,12 @@
 //! [`State::apply`] is the only place where a state changes, live and in replay alike. It decides nothing.
 
 use std::collections::hash_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
-use super::{AskRecords, Chat, Chats, KeptReply, Queue, State, UsedKey};
+use super::{AskRecords, Chat, KeptReply, Queue, State, UsedKey};
 use crate::ask::{AskLife, ReportedOutcome};
-use crate::event::{DeliveryWay, Event, EventLife, Label, Reply, Text, TrackedEvent};
+use crate::event::{ChatId, DeliveryWay, Event, EventLife, Label, Reply, Text, TrackedEvent};
 use crate::few::Few;
 use crate::ids::{EventId, Moment, OrderId, ReplyId, SessionId};
 use crate::record::{Moves, Record};
@@ -421,7 +421,11 @@ impl Queue {
 }
 
 /// Puts a waiting event on the queue of another session. Its conversation goes with it.
-fn relocate((queues, chats): (&mut Queues, &mut Chats), tracked: &mut TrackedEvent, to: Option<SessionId>) {
+fn relocate(
+    (queues, chats): (&mut Queues, &mut HashMap<ChatId, Chat>),
+    tracked: &mut TrackedEvent,
+    to: Option<SessionId>,
+) {
     dequeue(queues, tracked);
     tracked.to = to;
     queues.entry(to).or_default().add(tracked);

@@ -1,7 +1,7 @@
 //! Values as bytes and back. Nobody but the program that wrote them reads them, so nothing in them says what they are.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
-use std::hash::{BuildHasher, Hash};
+use std::hash::Hash;
 use std::sync::Arc;
 
 use crate::few::Few;
@@ -160,8 +160,8 @@ macro_rules! saved_lists {
 saved_lists!(Vec, VecDeque, Few, BTreeSet: Ord);
 
 macro_rules! saved_maps {
-    ($($map:ty where [$($bounds:tt)+]),+) => {$(
-        impl<$($bounds)+> Saved for $map {
+    ($($map:ident: $($bound:ident)|+),+) => {$(
+        impl<K: Saved $(+ $bound)+, V: Saved> Saved for $map<K, V> {
             fn save(&self, out: &mut Vec<u8>) {
                 self.len().save(out);
                 for (key, value) in self {
@@ -177,10 +177,7 @@ macro_rules! saved_maps {
     )+};
 }
 
-saved_maps!(
-    BTreeMap<K, V> where [K: Saved + Ord, V: Saved],
-    HashMap<K, V, S> where [K: Saved + Eq + Hash, V: Saved, S: BuildHasher + Default]
-);
+saved_maps!(BTreeMap: Ord, HashMap: Eq | Hash);
 
 /// Small numbers, as large ones.
 macro_rules! saved_numbers {

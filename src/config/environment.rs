@@ -198,7 +198,7 @@ mod tests {
         std::os::unix::fs::symlink(project.join("bin"), &link).unwrap();
         let bin = |folder: &Path| folder.join("bin").display().to_string();
         let path = [&bin(&project), "/usr/bin", "bin", "", &bin(folder.path()), &link.display().to_string()].join(":");
-        let left = |path: &str| without_parts_in(&[project.clone()], OsStr::new(path));
+        let left = |path: &str| without_parts_in(std::slice::from_ref(&project), OsStr::new(path));
         assert_eq!(left(&path), Some(format!("/usr/bin:{}", bin(folder.path())).into()));
         assert_eq!(left("./bin"), None, "a way that leads nowhere would lead to the folder that one is in");
     }

@@ -53,7 +53,7 @@ pub(super) fn read_whole<T: DeserializeOwned + Serialize>(mut value: Value) -> R
     let read: T = match read(value.clone()) {
         Ok(read) => read,
         // The client may know what rmcp does not, a kind of content for example.
-        Err(error) if value.is_object() => return as_it_is(value).ok_or(error),
+        Err(error) if value.is_object() => return as_it_is(&value).ok_or(error),
         Err(error) => return Err(error),
     };
     let again = serde_json::to_value(&read).unwrap_or_default();
@@ -64,7 +64,7 @@ pub(super) fn read_whole<T: DeserializeOwned + Serialize>(mut value: Value) -> R
 }
 
 /// A result of which rmcp reads nothing but that it carries one.
-fn as_it_is<T: DeserializeOwned>(value: Value) -> Option<T> {
+fn as_it_is<T: DeserializeOwned>(value: &Value) -> Option<T> {
     read(json!({"content": [], "contents": [], "messages": [], "_meta": {AS_IT_CAME: value}})).ok()
 }
 

@@ -75,10 +75,11 @@ fn with_itself(value: &mut Value) -> bool {
 
 /// A thing in a list that is none of its kind would have rmcp refuse all of the list.
 fn without_nonsense(result: &mut Value) {
+    type IsOne = fn(&Value) -> bool;
     fn is<T: DeserializeOwned>(item: &Value) -> bool {
         T::deserialize(item).is_ok()
     }
-    let kinds: [(&str, fn(&Value) -> bool); 4] = [
+    let kinds: [(&str, IsOne); 4] = [
         ("tools", is::<Tool>),
         ("resources", is::<Resource>),
         ("resourceTemplates", is::<ResourceTemplate>),

@@ -1,10 +1,11 @@
 //! Whether a process runs inside an agent: such a process answers no prompt and gives no order.
 
 use std::fmt;
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use portcullis_core::visible;
-use portcullis_wire::api::{SessionView, TrustedEditorView};
+use portcullis_wire::api::{SessionView, Tried, TrustedEditorView};
 
 use super::VERSION;
 use super::client::Client;
@@ -74,10 +75,29 @@ pub(crate) async fn agent_of(paths: &Paths, process: PeerProcess) -> Option<Agen
     (gap != AncestryGap::Orphaned || !is_trusted(paths, pid).await).then_some(Unknown(gap))
 }
 
+/// A person has said that this process is their editor. That holds until it ends, also while no gate answers.
+static WE_ARE_TRUSTED: OnceLock<()> = OnceLock::new();
+
 /// Whether a person has said to the gate that this very process is their editor.
 async fn is_trusted(paths: &Paths, pid: u32) -> bool {
+    let is_us = pid == std::process::id();
+    if is_us && WE_ARE_TRUSTED.get().is_some() {
+        return true;
+    }
     let Some(process) = processes::identity(pid) else { return false };
-    trusted_editors(paths).await.iter().any(|editor| editor.process == process)
+    let is_trusted = trusted_editors(paths).await.iter().any(|editor| editor.process == process);
+    if is_us && is_trusted {
+        WE_ARE_TRUSTED.get_or_init(|| ());
+    }
+    is_trusted
+}
+
+/// For the record: what was kept from an agent outside of the gate. Refused it is in any case.
+pub(crate) async fn put_on_record(what: &str) {
+    if let Ok(gate) = Client::of_the_gate() {
+        let tried = Tried { what: what.to_owned() };
+        drop(gate.send("POST", "/api/v1/log/barred", &tried).await);
+    }
 }
 
 /// Those that people have said are theirs, as a gate that runs knows them. Some of them may have ended.

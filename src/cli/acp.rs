@@ -14,6 +14,7 @@ use super::{configuration, log_at, paths, say};
 use crate::config::MODES;
 use crate::failure::Failure;
 use crate::fronts::acp::{self, AcpOptions, ClientUse};
+use crate::fronts::unasked;
 use crate::processes::EditorProcess;
 use crate::setup::consent;
 
@@ -96,11 +97,14 @@ impl From<Use> for ClientUse {
 }
 
 impl Acp {
+    /// As `run`. What nobody can tell to be an agent's may be an editor from a desktop: that one is told at its first
+    /// session what its person has to say.
     pub(super) fn inside(&self) -> InsideAnAgent {
-        match self.action {
-            Some(AcpCommand::Trust { .. }) => refused("trust an editor"),
-            None => InsideAnAgent::AsksPeople,
+        if self.action.is_some() {
+            return refused("trust an editor");
         }
+        let what = unasked(self.permission_mode.as_deref(), &[(self.claude.is_some(), "--claude")]);
+        what.map_or(InsideAnAgent::AsksPeople, InsideAnAgent::RefusedToAgents)
     }
 
     /// All else is for editors.

@@ -2,10 +2,9 @@
 
 use std::io::{IsTerminal as _, Write as _};
 
-use super::client::Client;
 use super::{environment, lock, paths};
 use crate::failure::Failure;
-use crate::gate::inside::{AgentAround, agent_of};
+use crate::gate::inside::{AgentAround, agent_of, put_on_record};
 use crate::processes::{self, PeerProcess};
 
 /// What becomes of a command inside an agent. Every command chooses one.
@@ -18,7 +17,7 @@ pub(super) enum InsideAnAgent {
     Refused(String),
     /// It would change what only this machine has: its files, its programs.
     RefusedHere(String),
-    /// The same, and a supervisor runs it, of which nobody can tell that it is no agent.
+    /// The same, and a supervisor or an editor runs it, of which nobody can tell that it is no agent.
     RefusedToAgents(String),
     /// The same, and a gate starts it for people.
     RefusedButToGates(String),
@@ -82,12 +81,4 @@ pub(super) async fn confirm(what: &str) -> anyhow::Result<()> {
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     if answer.trim() == "yes" { Ok(()) } else { Err(Failure::denied(format!("did not {what}"), hint).into()) }
-}
-
-/// For the record; refused it is in any case.
-async fn put_on_record(what: &str) {
-    if let Ok(gate) = Client::of_the_gate() {
-        let tried = portcullis_wire::api::Tried { what: what.to_owned() };
-        drop(gate.send("POST", "/api/v1/log/barred", &tried).await);
-    }
 }

@@ -16,7 +16,7 @@ use crate::agents::claude::process::{Beginning, Options};
 use crate::config::MODES;
 use crate::failure::Failure;
 use crate::fronts::terminal::{FrontPlace, Output, Setup, TerminalFront, print_line};
-use crate::fronts::{LaunchOptions, Launched, launch};
+use crate::fronts::{LaunchOptions, Launched, launch, unasked};
 use crate::session::gatekeeper::AT_THE_TERMINAL;
 
 /// Start a Claude Code session here, and answer its prompts from anywhere
@@ -98,11 +98,6 @@ pub(super) struct Run {
     ask_seconds: Option<u64>,
 }
 
-/// Whether calls pass in this mode that would be asked for otherwise.
-fn is_looser(mode: &str) -> bool {
-    matches!(mode, "acceptEdits" | "auto" | "bypassPermissions")
-}
-
 /// The values of `--output`.
 impl clap::ValueEnum for Output {
     fn value_variants<'a>() -> &'a [Self] {
@@ -121,16 +116,13 @@ impl clap::ValueEnum for Output {
 impl Run {
     /// It asks people, and never whoever started it: so that one does not say either what needs no asking.
     pub(super) fn inside(&self) -> InsideAnAgent {
-        let looser = self.permission_mode.as_deref().filter(|mode| is_looser(mode)).map(|_| "--permission-mode");
         let given = [
             (!self.allow.is_empty(), "--allow"),
             (!self.add_dir.is_empty(), "--add-dir"),
             (!self.mcp_config.is_empty(), "--mcp-config"),
             (self.claude.is_some(), "--claude"),
         ];
-        let given = given.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option);
-        let Some(option) = looser.or(given) else { return InsideAnAgent::AsksPeople };
-        let what = format!("start a session with {option}, which says what needs no asking");
+        let Some(what) = unasked(self.permission_mode.as_deref(), &given) else { return InsideAnAgent::AsksPeople };
         match self.held {
             true => InsideAnAgent::RefusedButToGates(what),
             false => refused_here(what),

@@ -178,8 +178,8 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let judge = sessions::judge(paths, &about, options.add_dir.clone());
     let (gate, deliveries) = link::connect(session, about, VERSION, starting::connect(paths.clone(), Handed::All));
     let gate = gate.keeping_files(FileStore::new(&paths.state_dir));
-    let standings = Standings::new(paths.clone(), config, gate.clone());
-    let no_answers = standings.no_answers_here().await;
+    let standings = Standings::new(paths.clone(), config, wanted.front, gate.clone());
+    let no_answers = standings.no_answers_here().await.map(|no_answers| no_answers.why);
     let start = Start {
         folder: options.folder.clone(),
         once: wanted.once,
@@ -189,11 +189,8 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         gatekeeper: GatekeeperSettings {
             outside: sessions::outside(config),
             ask_limit: wanted.ask_limit.map(deny_after),
-            front: match (wanted.attended, &no_answers) {
-                (false, _) => Front::None,
-                (true, Some(_)) => Front::Watches,
-                (true, None) => Front::Answers,
-            },
+            // Whether they may answer is asked each time that they do (`pass_on`): it changes while the session runs.
+            front: if wanted.attended { Front::Answers } else { Front::None },
         },
         allow_bypass: config.allow_bypass,
         wakes_per_hour: config.hooks.wakes,

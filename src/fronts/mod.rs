@@ -12,7 +12,9 @@ mod listen;
 mod recent;
 mod standing;
 pub(crate) mod terminal;
+mod unasked;
 
 pub(crate) use crate::agents::claude::control::{Told, Untold};
 pub(crate) use attach::{Attached, Ending, find};
 pub(crate) use launch::{LaunchOptions, Launched, SpareAgent, expected_mode, label, launch};
+pub(crate) use unasked::unasked;

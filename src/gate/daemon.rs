@@ -253,7 +253,9 @@ fn transcript_reader() -> http::TranscriptReader {
             Some(transcripts) => transcripts.page(conversation, wanted),
             None => Ok(None),
         }),
-        newest: Box::new(move |is_wanted| for_newest.iter().flat_map(|found| found.newest(is_wanted, None)).collect()),
+        newest: Box::new(move |is_wanted| {
+            for_newest.iter().flat_map(|found| found.newest(is_wanted, None).conversations).collect()
+        }),
         folder: Box::new(move |conversation| for_folder.as_ref().as_ref()?.folder_of(conversation)),
         words: Box::new(move |conversation| for_words.as_ref().as_ref()?.words(conversation)),
     }

@@ -1,10 +1,11 @@
 //! Whether a process runs inside an agent: such a process answers no prompt and gives no order.
 
 use std::fmt;
+use std::sync::OnceLock;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use portcullis_core::visible;
-use portcullis_wire::api::{SessionView, TrustedEditorView};
+use portcullis_wire::api::{SessionView, Tried, TrustedEditorView};
 
 use super::VERSION;
 use super::client::Client;
@@ -103,13 +104,32 @@ async fn agent_with(paths: &Paths, process: PeerProcess, journal: JournalUse) ->
             tokio::task::spawn_blocking(any).await.unwrap_or(true)
         }
     };
-    (may_be_left && !is_trusted(paths, orphan).await).then_some(Unknown(gap))
+    (may_be_left && !is_trusted(paths, process.pid(), orphan).await).then_some(Unknown(gap))
 }
 
+/// A person has said that this process is their editor. That holds until it ends, also while no gate answers.
+static WE_ARE_TRUSTED: OnceLock<()> = OnceLock::new();
+
 /// Whether a person has said to the gate that this very process is their editor.
-async fn is_trusted(paths: &Paths, orphan: Option<String>) -> bool {
+async fn is_trusted(paths: &Paths, pid: u32, orphan: Option<String>) -> bool {
     let Some(process) = orphan else { return false };
-    trusted_editors(paths).await.iter().any(|editor| editor.process == process)
+    let is_us = pid == std::process::id();
+    if is_us && WE_ARE_TRUSTED.get().is_some() {
+        return true;
+    }
+    let is_trusted = trusted_editors(paths).await.iter().any(|editor| editor.process == process);
+    if is_us && is_trusted {
+        WE_ARE_TRUSTED.get_or_init(|| ());
+    }
+    is_trusted
+}
+
+/// For the record: what was kept from an agent outside of the gate. Refused it is in any case.
+pub(crate) async fn put_on_record(what: &str) {
+    if let Ok(gate) = Client::of_the_gate() {
+        let tried = Tried { what: what.to_owned() };
+        drop(gate.send("POST", "/api/v1/log/barred", &tried).await);
+    }
 }
 
 /// Those that people have said are theirs, as a gate that runs knows them. Some of them may have ended.

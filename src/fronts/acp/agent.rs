@@ -21,7 +21,7 @@ use super::session::{OpenAnswer, Prompter, Session, SettingResponder, Wanted};
 use super::sessions::{Place, Reserved, Sessions, Wish, no_such_session};
 use super::settings::{MODE, MODEL};
 use super::transport::Backlog;
-use super::{capabilities, history};
+use super::{capabilities, elsewhere, history};
 use crate::agents::claude::process::Beginning;
 use crate::locks::locked;
 use crate::mint::uuid;
@@ -132,6 +132,8 @@ pub(super) async fn serve(
                     if sessions.is_live(&request.session_id) {
                         sessions.end(&request.session_id).await?;
                     }
+                    // Another process would go on writing to it.
+                    elsewhere::refuse_if_open(&sessions.paths, &request.session_id.to_string()).await?;
                     history::delete(sessions.cleared(), request.session_id).await.map(|()| DeleteSessionResponse::new())
                 })
             },

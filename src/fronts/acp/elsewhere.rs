@@ -18,7 +18,7 @@ const GATE_TIMEOUT: Duration = Duration::from_secs(1);
 const END_TIMEOUT: Duration = Duration::from_secs(3);
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
-/// Refuses to go on with a conversation that a living Claude Code of another process has, and does not leave soon.
+/// Refuses to go on with a conversation, or to delete one, that a living Claude Code of another process has, and does not leave soon.
 pub(super) async fn refuse_if_open(paths: &Paths, conversation: &str) -> Result<(), Error> {
     let deadline = tokio::time::Instant::now() + END_TIMEOUT;
     loop {

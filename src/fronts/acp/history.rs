@@ -9,7 +9,7 @@ use super::cleared::ClearedConversations;
 use super::editor::Editor;
 use super::updates::{Updates, chunk, said_by};
 use crate::agents::claude::process::Beginning;
-use crate::agents::claude::transcript::{ConversationPlace, LISTED, Replayed};
+use crate::agents::claude::transcript::{ConversationPlace, NewestConversations, Replayed};
 use crate::gate::sessions::transcripts;
 
 /// Tells the editor the end of a conversation: as much as an editor shows without trouble. Line by line, at the pace of the
@@ -67,9 +67,8 @@ pub(super) async fn list(folder: Option<PathBuf>, cursor: Option<String>) -> Res
         let is_wanted = |place: &Path| folder.as_ref().is_none_or(|folder| folder == place);
         transcripts().map(|transcripts| transcripts.newest(&is_wanted, after.as_ref())).unwrap_or_default()
     });
-    let conversations = listing.await.map_err(Error::into_internal_error)?;
-    let last = conversations.last().filter(|_| conversations.len() >= LISTED);
-    let next = last.map(|last| format!("{}:{}", last.at, last.id));
+    let NewestConversations { conversations, next } = listing.await.map_err(Error::into_internal_error)?;
+    let next = next.map(|(at, id)| format!("{}:{id}", at.0));
     let info = |conversation: portcullis_wire::stream::ConversationView| {
         let at = i64::try_from(conversation.at).ok().and_then(chrono::DateTime::from_timestamp_millis);
         SessionInfo::new(conversation.id, conversation.folder)
@@ -84,11 +83,12 @@ fn place(cursor: &str) -> Option<ConversationPlace> {
     Some((std::cmp::Reverse(at.parse().ok()?), id.to_owned()))
 }
 
-/// Removes the transcript of a conversation that the person no longer wants. None left is as good.
+/// Removes the transcript of a conversation that the person no longer wants. None left is as good. What came after it was
+/// cleared is listed as a session of its own, and stays.
 pub(super) async fn delete(cleared: ClearedConversations, session: SessionId) -> Result<(), Error> {
     let deleting = tokio::task::spawn_blocking(move || {
         let Some(transcripts) = transcripts() else { return Ok(()) };
-        cleared.of(&session).iter().try_for_each(|conversation| transcripts.delete(conversation))?;
+        transcripts.delete(&session.to_string())?;
         cleared.forget(&session);
         Ok(())
     });

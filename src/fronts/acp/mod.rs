@@ -13,6 +13,7 @@ mod editor;
 mod elsewhere;
 mod history;
 mod permissions;
+mod plan;
 mod prompt;
 mod questions;
 mod servers;
@@ -71,6 +72,8 @@ pub(crate) async fn run(
     let (stdin, stdout) = mcp_stdio::open()?;
     let (transport, backlog) = transport::lines(stdin, stdout);
     let sessions = Arc::new(Sessions::new(paths, config, options));
+    let cleared = sessions.cleared();
+    tokio::task::spawn_blocking(move || cleared.forget_gone(history::is_kept));
     let served = tokio::select! {
         served = agent::serve(Arc::clone(&sessions), transport, backlog.clone()) => served,
         () = stop.cancelled() => Ok(()),

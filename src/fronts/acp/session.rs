@@ -28,7 +28,7 @@ use super::settings::{Settings, commands};
 use super::turns::Turns;
 use super::updates::{Updates, said_by};
 use crate::fronts::{Launched, Told};
-use asking::OpenPrompt;
+use asking::{OpenPrompt, SecondLook};
 use changing::SettingChange;
 use prompting::answer_all;
 use telling::ToldOfClient;
@@ -58,6 +58,7 @@ pub(super) struct Session {
     open: HashMap<AskId, OpenPrompt>,
     /// What nobody needs an answer to any more: one that is under way is nothing to tell.
     withdrawn: HashSet<AskId>,
+    second_look: SecondLook,
     /// Changes that the client was asked for, by our numbers.
     changes: HashMap<u64, (SettingChange, SettingResponder)>,
     count: u64,
@@ -90,6 +91,7 @@ impl Session {
             told_of_client: ToldOfClient::default(),
             open: HashMap::new(),
             withdrawn: HashSet::new(),
+            second_look: SecondLook::default(),
             changes: HashMap::new(),
             count: 0,
         }
@@ -145,8 +147,8 @@ impl Session {
             Wanted::Open(answer) => self.show_again(answer).await,
             Wanted::Cancel => self.cancel().await,
             Wanted::CancelPrompt { uuid } => self.cancel_prompt(uuid).await,
-            Wanted::SetMode { mode, answer } => self.set(SettingChange::Mode(mode), answer).await,
-            Wanted::SetModel { model, answer } => self.set(SettingChange::Model(model), answer).await,
+            Wanted::SetMode { mode, answer } => self.set(SettingChange::Mode(mode), answer, sessions).await,
+            Wanted::SetModel { model, answer } => self.set(SettingChange::Model(model), answer, sessions).await,
             Wanted::Standing { ask, no_answers } => self.standing(ask, no_answers, back).await,
             Wanted::Permission { ask, chosen } => self.chosen(ask, chosen, back).await,
             Wanted::ShowTerminal { call, input, told } => {
@@ -215,7 +217,7 @@ impl Session {
         if let Some(mode) = message.permission_mode.as_ref().filter(|_| is_about_mode)
             && *mode != self.settings.mode
         {
-            mode.clone_into(&mut self.settings.mode);
+            self.settings.set_mode(mode.clone());
             self.show_mode().await;
             self.show_options().await;
         }

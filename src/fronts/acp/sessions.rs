@@ -22,7 +22,8 @@ use super::{AT_THE_EDITOR, AcpOptions};
 use crate::agents::claude::process::{Beginning, Options};
 use crate::config::{Config, Paths};
 use crate::failure::Failure;
-use crate::fronts::{LaunchOptions, Launched, expected_mode, launch};
+use crate::fronts::standing::barred_at_the_editor;
+use crate::fronts::{LaunchOptions, Launched, expected_mode, launch, unasked};
 use crate::gate::reach;
 use crate::locks::locked;
 
@@ -79,6 +80,8 @@ pub(super) struct PreparedClient {
     servers: EditorServers,
     /// The mode that it will be in, unless another was set at the gate.
     mode: String,
+    /// What of it only people say.
+    unasked: Option<String>,
 }
 
 /// A Claude Code that was started, and what it must find until it is ready.
@@ -206,7 +209,24 @@ impl Sessions {
             editor,
             spare,
         };
-        Ok(PreparedClient { options, servers, mode })
+        Ok(PreparedClient { options, servers, mode, unasked: self.unasked(place) })
+    }
+
+    /// What a session in this place is started with that only people say.
+    pub(super) fn unasked(&self, place: &Place) -> Option<String> {
+        let given = [
+            (self.options.claude.is_some(), "--claude"),
+            (!place.more_folders.is_empty(), "additional folders"),
+            (!place.servers.is_empty(), "MCP servers"),
+        ];
+        unasked(self.options.mode.as_deref(), &given)
+    }
+
+    /// Refuses inside an agent what only people say.
+    pub(super) async fn refuse_inside(&self, what: Option<&str>) -> Result<(), Error> {
+        let Some(what) = what else { return Ok(()) };
+        let barred = barred_at_the_editor(&self.paths, what).await;
+        barred.map_or(Ok(()), |why| Err(Error::new(-32603, why)))
     }
 
     /// A session of the editor, before there is a Claude Code for it.
@@ -217,7 +237,13 @@ impl Sessions {
 
     /// Starts the Claude Code. The gate is asked for what was set there, and waited for where it is slow.
     pub(super) async fn launch(&self, prepared: PreparedClient) -> Result<StartedClient, Error> {
-        let PreparedClient { options, servers, .. } = prepared;
+        let PreparedClient { mut options, servers, unasked, .. } = prepared;
+        if let Err(refused) = self.refuse_inside(unasked.as_deref()).await {
+            if let Some(spare) = options.spare.take() {
+                spare.end().await;
+            }
+            return Err(refused);
+        }
         if let Beginning::Resumed(conversation) = &options.claude_options.from {
             elsewhere::refuse_if_open(&self.paths, conversation).await?;
         }

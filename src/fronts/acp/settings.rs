@@ -26,6 +26,8 @@ const MODES: [(&str, &str, &str); 5] = [
 /// What is set, and what could be.
 pub(super) struct Settings {
     pub(super) mode: String,
+    /// A client was in the mode, or a person has set it; before, it is only what is expected.
+    is_settled: bool,
     /// The owner has opted in to a mode in which nothing is asked.
     may_bypass: bool,
     model: String,
@@ -35,7 +37,13 @@ pub(super) struct Settings {
 
 impl Settings {
     pub(super) fn new(mode: String, may_bypass: bool, model: Option<String>) -> Self {
-        Self { mode, may_bypass, model: model.unwrap_or_else(|| DEFAULT_MODEL.to_owned()), models: vec![] }
+        Self {
+            mode,
+            is_settled: false,
+            may_bypass,
+            model: model.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
+            models: vec![],
+        }
     }
 
     /// What the client offers, as it says when it is ready.
@@ -49,8 +57,19 @@ impl Settings {
         };
         self.models = models.filter_map(model).collect();
         if let Some(mode) = offered["current_permission_mode"].as_str() {
-            mode.clone_into(&mut self.mode);
+            self.set_mode(mode.to_owned());
         }
+    }
+
+    pub(super) fn set_mode(&mut self, mode: String) {
+        self.mode = mode;
+        self.is_settled = true;
+    }
+
+    /// The mode that the next client begins in, so that a plan stays one; none before there was any: then what is set at
+    /// the gate counts.
+    pub(super) fn settled_mode(&self) -> Option<String> {
+        self.is_settled.then(|| self.mode.clone())
     }
 
     /// The model, where it is not the client's own choice.
@@ -166,6 +185,17 @@ mod tests {
         );
         assert!(why("root").ends_with("it is one of default, acceptEdits, plan, dontAsk"), "{}", why("root"));
         assert_eq!(why("plan"), "");
+    }
+
+    #[test]
+    fn a_mode_that_is_only_expected_is_not_wanted_of_the_next_client() {
+        let mut settings = Settings::new("acceptEdits".into(), false, None);
+        assert_eq!(settings.settled_mode(), None, "another may be set at the gate");
+        settings.set_mode("plan".into());
+        assert_eq!(settings.settled_mode().as_deref(), Some("plan"));
+        let mut settings = Settings::new("acceptEdits".into(), false, None);
+        settings.ready(&json!({"current_permission_mode": "default"}));
+        assert_eq!(settings.settled_mode().as_deref(), Some("default"));
     }
 
     #[test]

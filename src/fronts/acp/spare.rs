@@ -56,6 +56,7 @@ impl Sessions {
     }
 
     async fn start_spare(&self, place: Place, uses_editor: bool) -> Result<Spare, Error> {
+        self.refuse_inside(self.unasked(&place).as_deref()).await?;
         let conversation = uuid();
         let servers = self.write_servers(&place)?;
         let wish = Wish { from: Beginning::Named(conversation.clone()), mode: None, model: None };

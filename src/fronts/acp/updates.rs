@@ -1,16 +1,17 @@
 //! Messages of Claude Code as updates for the editor.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use agent_client_protocol::v1::schema::{
-    ContentBlock, ContentChunk, Cost, MessageId, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate,
-    TextContent, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, UsageUpdate,
+    ContentBlock, ContentChunk, Cost, MessageId, SessionUpdate, TextContent, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields, UsageUpdate,
 };
 use portcullis_core::visible;
 use portcullis_wire::control::{Block, Message};
 use serde_json::{Map, Value};
 
+use super::plan::PlanTasks;
 use super::tools;
 use crate::agents::claude::editor::built_in;
 use crate::mint::uuid;
@@ -27,8 +28,7 @@ pub(super) struct Updates {
     calls: HashMap<String, ToldCall>,
     /// Those of them that are shown by a terminal.
     terminals: HashSet<String>,
-    /// The tasks of the plan, by their ids, where the client keeps them one by one.
-    tasks: BTreeMap<u64, PlanEntry>,
+    tasks: PlanTasks,
     /// What the model's context holds, as far as is known.
     used: u64,
     /// It happened before: what files hold now says nothing of it.
@@ -45,7 +45,7 @@ struct ToldCall {
 impl Updates {
     pub(super) fn new(folder: PathBuf) -> Self {
         let (calls, terminals) = (HashMap::new(), HashSet::new());
-        Self { folder, streamed: None, calls, terminals, tasks: BTreeMap::new(), used: 0, is_past: false }
+        Self { folder, streamed: None, calls, terminals, tasks: PlanTasks::default(), used: 0, is_past: false }
     }
 
     /// Of a conversation that is told again.
@@ -55,8 +55,12 @@ impl Updates {
 
     /// Nothing more of what runs is told: a new client begins.
     pub(super) fn forget_calls(&mut self) -> Vec<SessionUpdate> {
-        let fields = || ToolCallUpdateFields::new().status(ToolCallStatus::Failed);
-        self.calls.drain().map(|(id, _)| SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields()))).collect()
+        self.calls.drain().map(|(id, _)| failed(id)).collect()
+    }
+
+    /// The model says no more of calls that it has only begun: its message broke off, and another one begins, or none.
+    fn broken_off(&mut self) -> Vec<SessionUpdate> {
+        self.calls.extract_if(|_, call| !call.is_whole).map(|(id, _)| failed(id)).collect()
     }
 
     /// What goes on there goes on.
@@ -67,10 +71,10 @@ impl Updates {
     /// What a message tells the editor.
     pub(super) fn of(&mut self, message: &Message) -> Vec<SessionUpdate> {
         match message.kind.as_str() {
-            "stream_event" => self.piece(message).into_iter().collect(),
+            "stream_event" => self.piece(message),
             "assistant" => self.said(message),
             "user" => self.results(message),
-            "result" => self.usage(message).into_iter().collect(),
+            "result" => self.broken_off().into_iter().chain(self.usage(message)).collect(),
             _ => vec![],
         }
     }
@@ -127,27 +131,21 @@ impl Updates {
         call
     }
 
-    fn piece(&mut self, message: &Message) -> Option<SessionUpdate> {
+    fn piece(&mut self, message: &Message) -> Vec<SessionUpdate> {
         // What a subagent says is part of its call, whose result tells it.
         if message.parent_tool_use_id.is_some() {
-            return None;
+            return vec![];
         }
         let event = &message.event;
-        match event["type"].as_str()? {
-            "message_start" => self.streamed = event["message"]["id"].as_str().map(str::to_owned),
-            "content_block_start" => return self.begun(&event["content_block"]),
-            "content_block_delta" => {
-                let delta = &event["delta"];
-                return match delta["type"].as_str()? {
-                    "text_delta" => Some(words(delta["text"].as_str()?)),
-                    // Newer models tell that they think, and not what.
-                    "thinking_delta" => delta["thinking"].as_str().filter(|text| !text.is_empty()).map(thought),
-                    _ => None,
-                };
+        match event["type"].as_str() {
+            Some("message_start") => {
+                self.streamed = event["message"]["id"].as_str().map(str::to_owned);
+                self.broken_off()
             }
-            _ => {}
+            Some("content_block_start") => self.begun(&event["content_block"]).into_iter().collect(),
+            Some("content_block_delta") => said_on(&event["delta"]).into_iter().collect(),
+            _ => vec![],
         }
-        None
     }
 
     fn said(&mut self, message: &Message) -> Vec<SessionUpdate> {
@@ -173,7 +171,7 @@ impl Updates {
             if let Block::ToolUse { id, name, input } = block {
                 let name = built_in(name).unwrap_or(name);
                 updates.extend(self.call(id, name, input));
-                updates.extend(self.plan(name, input));
+                updates.extend(self.tasks.called(name, input));
             }
         }
         updates
@@ -190,45 +188,10 @@ impl Updates {
             };
             updates.push(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id.to_owned(), fields)));
             if tool == "TaskCreate" && !is_error {
-                updates.extend(self.task_created(&message.tool_use_result));
+                updates.extend(self.tasks.created(&message.tool_use_result));
             }
         }
         updates
-    }
-
-    /// The list of what is to be done, where a call changes it.
-    fn plan(&mut self, tool: &str, input: &Value) -> Option<SessionUpdate> {
-        match tool {
-            "TodoWrite" => {
-                let todos = input["todos"].as_array()?;
-                let entry = |todo: &Value| Some(plan_entry(todo["content"].as_str()?, todo["status"].as_str()));
-                Some(SessionUpdate::Plan(Plan::new(todos.iter().filter_map(entry).collect())))
-            }
-            "TaskUpdate" => {
-                let id = task_id(&input["taskId"])?;
-                if input["status"] == "deleted" {
-                    self.tasks.remove(&id)?;
-                } else {
-                    let task = self.tasks.get_mut(&id)?;
-                    let subject = input["subject"].as_str().unwrap_or(&task.content).to_owned();
-                    let status = input["status"].as_str().map(status_of);
-                    *task = PlanEntry::new(subject, PlanEntryPriority::Medium, status.unwrap_or(task.status.clone()));
-                }
-                Some(self.whole_plan())
-            }
-            _ => None,
-        }
-    }
-
-    fn task_created(&mut self, kept: &Value) -> Option<SessionUpdate> {
-        let task = &kept["task"];
-        let (id, subject) = (task_id(&task["id"])?, task["subject"].as_str()?);
-        self.tasks.insert(id, plan_entry(subject, None));
-        Some(self.whole_plan())
-    }
-
-    fn whole_plan(&self) -> SessionUpdate {
-        SessionUpdate::Plan(Plan::new(self.tasks.values().cloned().collect()))
     }
 
     fn usage(&mut self, result: &Message) -> Option<SessionUpdate> {
@@ -236,6 +199,21 @@ impl Updates {
         let size = models.values().filter_map(|usage| usage["contextWindow"].as_u64()).max()?;
         let cost = result.total_cost_usd.map(|amount| Cost::new(amount, "USD"));
         Some(SessionUpdate::UsageUpdate(UsageUpdate::new(self.used, size).cost(cost)))
+    }
+}
+
+fn failed(call: String) -> SessionUpdate {
+    let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed);
+    SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call, fields))
+}
+
+/// A piece of what the model says.
+fn said_on(delta: &Value) -> Option<SessionUpdate> {
+    match delta["type"].as_str()? {
+        "text_delta" => Some(words(delta["text"].as_str()?)),
+        // Newer models tell that they think, and not what.
+        "thinking_delta" => delta["thinking"].as_str().filter(|text| !text.is_empty()).map(thought),
+        _ => None,
     }
 }
 
@@ -259,22 +237,6 @@ pub(super) fn said_by(by: &str, text: &str) -> SessionUpdate {
 
 pub(super) fn chunk(text: &str) -> ContentChunk {
     ContentChunk::new(ContentBlock::Text(TextContent::new(text)))
-}
-
-fn plan_entry(content: &str, status: Option<&str>) -> PlanEntry {
-    PlanEntry::new(content, PlanEntryPriority::Medium, status.map_or(PlanEntryStatus::Pending, status_of))
-}
-
-fn status_of(status: &str) -> PlanEntryStatus {
-    match status {
-        "in_progress" => PlanEntryStatus::InProgress,
-        "completed" => PlanEntryStatus::Completed,
-        _ => PlanEntryStatus::Pending,
-    }
-}
-
-fn task_id(id: &Value) -> Option<u64> {
-    id.as_u64().or_else(|| id.as_str()?.parse().ok())
 }
 
 /// The tokens that the model's next request begins with.
@@ -325,6 +287,28 @@ mod tests {
         let shown = told(&mut updates, &result);
         assert_eq!((&shown[0]["toolCallId"], &shown[0]["status"]), (&json!("t"), &json!("completed")));
         assert_eq!(told(&mut updates, &result), json!([]));
+    }
+
+    #[test]
+    fn a_call_whose_message_breaks_off_has_failed_when_the_model_begins_anew_or_ends() {
+        let begin = |updates: &mut Updates, id: &str| {
+            let block = json!({"type": "tool_use", "id": id, "name": "Write", "input": {}});
+            told(updates, &piece(&json!({"type": "content_block_start", "content_block": block})))
+        };
+        let failed = |id: &str| json!([{"sessionUpdate": "tool_call_update", "toolCallId": id, "status": "failed"}]);
+        let start = piece(&json!({"type": "message_start", "message": {"id": "m2"}}));
+        let mut updates = Updates::new("/home/ann".into());
+        begin(&mut updates, "t1");
+        let whole = json!({"type": "tool_use", "id": "t2", "name": "Bash", "input": {"command": "ls"}});
+        told(&mut updates, &said("m1", &whole));
+        let mut of_a_subagent = start.clone();
+        of_a_subagent["parent_tool_use_id"] = "t2".into();
+        assert_eq!(told(&mut updates, &of_a_subagent), json!([]));
+        assert_eq!(told(&mut updates, &start), failed("t1"), "the one that is whole waits for its result");
+        assert_eq!(told(&mut updates, &start), json!([]));
+        begin(&mut updates, "t3");
+        assert_eq!(told(&mut updates, &json!({"type": "result", "subtype": "success"})), failed("t3"));
+        assert!(updates.calls.contains_key("t2"));
     }
 
     #[test]

@@ -17,8 +17,7 @@ pub(crate) enum Front {
     /// Nobody is there.
     #[default]
     None,
-    /// They see prompts and answer elsewhere.
-    Watches,
+    /// They see prompts. Only answers of those who may answer come from there.
     Answers,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::fakes::model::Model;
 use crate::support::claude::{Claude, peer, program};
-use crate::support::driven::Driven;
+use crate::support::driven::{Driven, inside_an_agent};
 use crate::support::home::Home;
 use std::process::Command;
 
@@ -12,6 +12,8 @@ pub(crate) enum Agent<'a> {
     Ours { model: &'a Model, args: &'a [&'a str] },
     /// The same, left behind by whoever has started it, as an editor that was opened from a desktop is.
     LeftBehind { model: &'a Model },
+    /// The same, started by an agent.
+    Inside { model: &'a Model },
     /// The npm package of the protocol's own project.
     Npm { model: &'a Model },
 }
@@ -23,12 +25,14 @@ impl<'a> Agent<'a> {
 
     pub(crate) fn model(&self) -> &'a Model {
         match self {
-            Self::Ours { model, .. } | Self::LeftBehind { model } | Self::Npm { model } => model,
+            Self::Ours { model, .. } | Self::LeftBehind { model } | Self::Inside { model } | Self::Npm { model } => {
+                model
+            }
         }
     }
 
     pub(crate) fn is_ours(&self) -> bool {
-        matches!(self, Self::Ours { .. } | Self::LeftBehind { .. })
+        !matches!(self, Self::Npm { .. })
     }
 
     /// Able to reach the gate and the model and nobody else.
@@ -50,6 +54,7 @@ impl<'a> Agent<'a> {
                 Driven::confine(&mut command, home, model);
                 command
             }
+            Self::Inside { model } => inside_an_agent(home, &Self::ours(model).command(home)),
             Self::Npm { model } => {
                 let mut command = home.program(peer("PORTCULLIS_TEST_NODE24"));
                 command.arg(peer("PORTCULLIS_TEST_ACP_ADAPTER")).env("CLAUDE_CODE_EXECUTABLE", program());

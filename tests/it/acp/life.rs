@@ -131,9 +131,20 @@ fn a_session_that_was_cleared_goes_on_with_what_came_after() {
     assert_eq!(editor.prompt_to_end(&session, "what was it"), "end_turn");
     let seen = model.wait_for_turn("what was it").body["messages"].to_string();
     assert!(seen.contains("the bread") && !seen.contains("the milk"), "{seen}");
+    let listed = || {
+        let listed = editor.call("session/list", &json!({"cwd": home.project()}))["sessions"].clone();
+        let id = |session: &serde_json::Value| session["sessionId"].as_str().unwrap().to_owned();
+        listed.as_array().unwrap().iter().map(id).collect::<Vec<_>>()
+    };
+    // What came after is a session of its own, and the one that is open.
+    let later: Vec<String> = listed().into_iter().filter(|id| *id != session).collect();
+    assert_eq!(later.len(), 1, "{later:?}");
+    let refused = editor.response(editor.send("session/delete", &json!({"sessionId": later[0]})));
+    assert!(refused["error"]["message"].as_str().unwrap().contains("is open in session"), "{refused}");
     editor.call("session/delete", &json!({"sessionId": session}));
-    let listed = editor.call("session/list", &json!({"cwd": home.project()}));
-    assert_eq!(listed["sessions"], json!([]));
+    assert_eq!(listed(), later, "only what the person deletes is gone");
+    editor.call("session/delete", &json!({"sessionId": later[0]}));
+    assert!(listed().is_empty());
 }
 
 #[test]

@@ -4,8 +4,12 @@ use super::agent::Agent;
 use super::editor::Editor;
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
-use crate::support::home::Home;
+use crate::support::child::Stdin;
+use crate::support::driven::inside_an_agent;
+use crate::support::home::{Home, Ran};
+use crate::support::standin::StandIn;
 use crate::support::terminal::Terminal;
+use crate::support::{PATIENCE, Signal, until};
 use serde_json::{Value, json};
 
 fn touch(name: &str) -> Value {
@@ -32,6 +36,7 @@ fn an_editor_that_nobody_knows_answers_once_its_person_says_that_it_is_theirs() 
     let model = Model::start(vec![
         Rule::on_text("make one").call("Bash", touch("one.txt")).once(),
         Rule::on_text("make two").call("Bash", touch("two.txt")).once(),
+        Rule::on_text("make three").call("Bash", touch("three.txt")).once(),
         Rule::on_any_result().say("done"),
     ]);
     let editor = Editor::start(&home, &Agent::LeftBehind { model: &model }, &json!({}));
@@ -86,11 +91,22 @@ fn an_editor_that_nobody_knows_answers_once_its_person_says_that_it_is_theirs() 
 
     // It is on the record: the next gate knows it, too.
     gate.kill_9();
-    let _gate = home.serve();
+    let gate = home.serve();
     let prompt = editor.prompt(&session, "make two");
     editor.choose(&editor.permission(), "allow_once");
     assert_eq!(editor.stop_reason(prompt), "end_turn");
     assert!(home.project().join("two.txt").exists());
+
+    // And while no gate answers a no counts at once, also in a session that was there before.
+    let prompt = editor.prompt(&session, "make three");
+    let asked = editor.permission();
+    gate.signal(Signal::STOP);
+    editor.choose(&asked, "reject_once");
+    let call = asked["params"]["toolCall"]["toolCallId"].clone();
+    editor.update(&session, "the denial", |update| update["toolCallId"] == call && update["status"] == "failed");
+    gate.signal(Signal::CONT);
+    assert_eq!(editor.stop_reason(prompt), "end_turn");
+    assert!(!home.project().join("three.txt").exists());
     editor.child.close_stdin();
 }
 
@@ -116,4 +132,63 @@ fn one_editor_that_is_trusted_lets_no_other_answer() {
     for editor in [&mine, &other] {
         editor.child.close_stdin();
     }
+}
+
+/// What a session would have, beside its folder, that says what needs no asking.
+fn looser_places(home: &Home) -> [(&'static str, Value); 2] {
+    let server = json!({"name": "mine", "command": "/bin/true", "args": [], "env": []});
+    [
+        (
+            "additional folders",
+            json!({"cwd": home.project(), "mcpServers": [], "additionalDirectories": [home.user()]}),
+        ),
+        ("MCP servers", json!({"cwd": home.project(), "mcpServers": [server]})),
+    ]
+}
+
+#[test]
+fn an_editor_inside_an_agent_does_not_say_what_needs_no_asking() {
+    let home = Home::new();
+    let _gate = home.serve();
+    for loose in [["--permission-mode", "acceptEdits"], ["--permission-mode", "auto"], ["--claude", "/bin/true"]] {
+        let command = inside_an_agent(&home, &home.command(&["acp", loose[0], loose[1]]));
+        let refused = Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE);
+        refused.refused(4, &format!("refused to start a session with {}", loose[0]));
+    }
+    let model = Model::start(vec![Rule::on_any_result().say("done")]);
+    let editor = Editor::start(&home, &Agent::Inside { model: &model }, &json!({}));
+    let session = editor.new_session(&home);
+    assert_eq!(editor.prompt_to_end(&session, "hello"), "end_turn");
+    let set = |mode: &str| {
+        let wanted = editor.send("session/set_mode", &json!({"sessionId": session, "modeId": mode}));
+        editor.response(wanted)["error"]["message"].as_str().unwrap_or_default().to_owned()
+    };
+    let why = set("acceptEdits");
+    assert!(why.contains("refused to set a session to the mode acceptEdits: this runs inside Claude Code"), "{why}");
+    assert_eq!(set("plan"), "");
+    for (what, place) in looser_places(&home) {
+        let session = editor.call("session/new", &place)["sessionId"].as_str().unwrap().to_owned();
+        let why = format!("refused to start a session with {what}, which says what needs no asking");
+        editor.hears(&session, &why);
+        let refused = editor.response(editor.prompt(&session, "hello"));
+        assert!(refused["error"]["message"].as_str().unwrap().contains(&why), "{refused}");
+    }
+    home.attached(1);
+    assert_eq!(home.records("access_denied").len(), 8, "{:#?}", home.records("access_denied"));
+    editor.child.close_stdin();
+}
+
+#[test]
+fn an_editor_that_nobody_knows_brings_servers_once_its_person_says_that_it_is_theirs() {
+    let home = Home::new();
+    let _gate = home.serve();
+    earlier_session(&home);
+    let model = Model::start(Vec::new());
+    let editor = Editor::start(&home, &Agent::LeftBehind { model: &model }, &json!({}));
+    let [_, (_, place)] = looser_places(&home);
+    let session = editor.call("session/new", &place)["sessionId"].as_str().unwrap().to_owned();
+    let pid = number_shown(&editor, &session);
+    home.run(&["acp", "trust", &pid, "--yes"]).ok();
+    assert_eq!(editor.prompt_to_end(&session, "hello"), "end_turn");
+    editor.child.close_stdin();
 }

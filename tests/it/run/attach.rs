@@ -4,7 +4,7 @@ use super::api::serve;
 use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
 use crate::support::child::Stdin;
-use crate::support::driven::{Driven, shell};
+use crate::support::driven::{Driven, inside_an_agent, shell};
 use crate::support::gate::Gate;
 use crate::support::home::{Home, Ran};
 use crate::support::http::Request;
@@ -13,7 +13,6 @@ use crate::support::terminal::Terminal;
 use crate::support::{PATIENCE, until};
 use serde_json::{Value, json};
 use std::path::PathBuf;
-use std::process::Command;
 
 /// A session that was started over the API, labelled `held`.
 fn start(gate: &Gate, prompt: &str) -> String {
@@ -25,17 +24,6 @@ fn attach(home: &Home, session: &str) -> Terminal {
     let terminal = Terminal::start(home.command(&["attach", session]));
     terminal.until("Attached to held");
     terminal
-}
-
-/// The same command, run by a process that looks like Claude Code.
-fn inside_an_agent(home: &Home, command: &Command) -> Command {
-    let agent = home.user().join("claude");
-    std::fs::write(&agent, "#!/bin/sh\n\"$@\"\nexit $?\n").unwrap();
-    std::fs::set_permissions(&agent, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let mut inside = home.program("/bin/sh");
-    inside.arg(agent).arg(command.get_program()).args(command.get_args());
-    inside.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    inside
 }
 
 fn sockets(home: &Home) -> Vec<PathBuf> {

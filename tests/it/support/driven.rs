@@ -74,3 +74,14 @@ pub(crate) fn shell(commands: &[&str]) -> Model {
 pub(crate) fn calls(tool: &str, input: &Value) -> Model {
     Model::start(vec![Rule::on_text("go").call(tool, input.clone()).once(), Rule::on_any_result().say("done: $RESULT")])
 }
+
+/// The same command, run by a process that looks like Claude Code.
+pub(crate) fn inside_an_agent(home: &Home, command: &Command) -> Command {
+    let agent = home.user().join("claude");
+    std::fs::write(&agent, "#!/bin/sh\n\"$@\"\nexit $?\n").unwrap();
+    std::fs::set_permissions(&agent, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut inside = home.program("/bin/sh");
+    inside.arg(agent).arg(command.get_program()).args(command.get_args());
+    inside.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    inside
+}

@@ -13,10 +13,10 @@ use portcullis_wire::stream::{ConversationView, ConversationWords};
 use portcullis_wire::text::masked_start;
 use serde::Deserialize;
 
-use super::{Transcripts, open_own};
+use super::{Transcripts, is_conversation, open_own};
 
 /// Conversations that are listed at once.
-pub(crate) const LISTED: usize = 50;
+const LISTED: usize = 50;
 /// Files that are looked into for them.
 const MOST_OPENED: usize = 1000;
 /// Files that are looked at for their age.
@@ -36,12 +36,19 @@ impl Transcripts {
         &self,
         is_wanted: &dyn Fn(&Path) -> bool,
         after: Option<&ConversationPlace>,
-    ) -> Vec<ConversationView> {
+    ) -> NewestConversations {
         let mut found = self.files();
         found.sort_by_key(Found::place);
         found.retain(|file| after.is_none_or(|after| file.place() > *after));
-        let views = found.into_iter().take(MOST_OPENED).filter_map(|found| found.view());
-        views.filter(|view| is_wanted(Path::new(&view.folder))).take(LISTED).collect()
+        let (mut conversations, mut last, mut files) = (vec![], None, found.into_iter());
+        for file in files.by_ref().take(MOST_OPENED) {
+            last = Some(file.place());
+            conversations.extend(file.view().filter(|view| is_wanted(Path::new(&view.folder))));
+            if conversations.len() >= LISTED {
+                break;
+            }
+        }
+        NewestConversations { conversations, next: last.filter(|_| files.len() > 0) }
     }
 
     /// Where the conversation with this id began.
@@ -70,6 +77,14 @@ impl Transcripts {
 /// A place in the list: when a conversation was last written, newest first, and its id.
 pub(crate) type ConversationPlace = (std::cmp::Reverse<u64>, String);
 
+/// A part of the list.
+#[derive(Default)]
+pub(crate) struct NewestConversations {
+    pub(crate) conversations: Vec<ConversationView>,
+    /// Behind which place it goes on. What follows may be of other folders, and nobody has looked yet.
+    pub(crate) next: Option<ConversationPlace>,
+}
+
 /// A file that looks like a transcript.
 struct Found {
     path: PathBuf,
@@ -82,8 +97,8 @@ impl Found {
     fn of(path: PathBuf) -> Option<Self> {
         let id = path.file_name()?.to_str()?.strip_suffix(".jsonl")?.to_owned();
         // Others are transcripts of subagents, which cannot be continued.
-        let is_uuid = id.len() == 36 && id.bytes().all(|letter| letter.is_ascii_hexdigit() || letter == b'-');
-        let about = path.symlink_metadata().ok().filter(|about| is_uuid && about.is_file())?;
+        let is_one = is_conversation(&id);
+        let about = path.symlink_metadata().ok().filter(|about| is_one && about.is_file())?;
         let at = about.mtime() * 1000 + about.mtime_nsec() / 1_000_000;
         Some(Self { path, id, at: u64::try_from(at).ok()? })
     }
@@ -245,7 +260,8 @@ mod tests {
         let titled = [&named[..], &[json!({"type": "ai-title", "aiTitle": "A better name"})]].concat();
         write(home.path(), &format!("{}.jsonl", id(103)), &titled);
         let transcripts = Transcripts::in_folder(home.path());
-        let listed = transcripts.newest(&|folder| folder == Path::new("/home/ann/api"), None);
+        let page = transcripts.newest(&|folder| folder == Path::new("/home/ann/api"), None);
+        let listed = page.conversations;
         let titles: Vec<&str> = listed.iter().map(|view| view.title.as_str()).collect();
         assert_eq!(listed.len(), 50);
         let mut first = titles[..2].to_vec();
@@ -254,11 +270,33 @@ mod tests {
         assert_eq!(titles[2..5], ["do 59", "do 58", "do 57"]);
         assert_eq!((listed[2].at, listed[2].id.clone()), (59_000, id(59)));
         let last = (std::cmp::Reverse(listed[49].at), listed[49].id.clone());
+        assert_eq!(page.next.as_ref(), Some(&last));
         let next = transcripts.newest(&|folder| folder == Path::new("/home/ann/api"), Some(&last));
-        let titles: Vec<&str> = next.iter().map(|view| view.title.as_str()).collect();
+        assert_eq!(next.next, None, "no file is left");
+        let titles: Vec<&str> = next.conversations.iter().map(|view| view.title.as_str()).collect();
         assert_eq!((titles.len(), titles[0], titles[11]), (12, "do 11", "do 0"), "those that follow");
         let words = transcripts.words(&id(103)).unwrap();
         assert_eq!((words.title.as_deref(), words.last), (Some("A better name"), None));
+    }
+
+    #[test]
+    fn a_folder_whose_conversations_lie_behind_many_others_is_listed_to_its_end() {
+        let home = tempfile::tempdir().unwrap();
+        let write_at = |number: usize, folder: &str| {
+            let name = format!("{}.jsonl", id(number));
+            write(home.path(), &name, &[said("words", folder)]);
+            let at = std::time::UNIX_EPOCH + std::time::Duration::from_secs(number as u64);
+            let file = File::options().append(true).open(home.path().join("projects/-api").join(name)).unwrap();
+            file.set_modified(at).unwrap();
+        };
+        write_at(1, "/home/ann/api");
+        (2..MOST_OPENED + 2).for_each(|number| write_at(number, "/home/ann/web"));
+        let transcripts = Transcripts::in_folder(home.path());
+        let is_wanted = |folder: &Path| folder == Path::new("/home/ann/api");
+        let first = transcripts.newest(&is_wanted, None);
+        assert!(first.conversations.is_empty());
+        let second = transcripts.newest(&is_wanted, Some(&first.next.unwrap()));
+        assert_eq!((second.conversations[0].id.clone(), second.next), (id(1), None));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use rustix::fs::{Mode, OFlags};
 
 use super::entries::Entries;
 pub(super) use follow::{Followed, Follower};
-pub(crate) use list::{ConversationPlace, LISTED};
+pub(crate) use list::{ConversationPlace, NewestConversations};
 pub(super) use origin::{PromptOrigin, SubmittedPrompt};
 pub(super) use replay::CLIENT;
 pub(crate) use replay::Replayed;
@@ -50,6 +50,11 @@ impl Transcripts {
             .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
             .find_map(|entry| open_own(&entry.path().join(&name)))
     }
+}
+
+/// Whether this is the id of a conversation that can be continued, and no path. Subagents have other ids.
+pub(crate) fn is_conversation(id: &str) -> bool {
+    id.len() == 36 && id.bytes().all(|letter| letter.is_ascii_hexdigit() || letter == b'-')
 }
 
 /// Opens a regular file of the owner's. A link is not followed, and a pipe does not make us wait.

@@ -17,13 +17,16 @@ use super::super::permissions::{self, choices, input_of};
 use super::super::updates::words;
 use super::super::{questions, tools};
 use super::{Chosen, Session, Wanted};
+use crate::fronts::standing::NoAnswersHere;
 
 /// A form that was not filled in is asked again, but an editor that answers by itself is not asked for ever.
 const MOST_FORMS: u32 = 3;
 /// Prompts that were withdrawn and may still have an answer under way.
 const MOST_WITHDRAWN: usize = 64;
-/// While the person at the editor may not answer, it is looked so often whether they may by now.
+/// While the person at the editor may not answer, it is looked again after this whether they may by now, and then less and
+/// less often.
 const LOOK_AGAIN: Duration = Duration::from_secs(2);
+const RAREST_LOOK: Duration = Duration::from_secs(10);
 
 /// What was asked about.
 pub(super) struct OpenPrompt {
@@ -34,6 +37,33 @@ pub(super) struct OpenPrompt {
     forms: u32,
     /// Why the person at the editor may not answer it, as the editor was told.
     no_answers: Option<String>,
+}
+
+/// When it is looked again whether the person at the editor may answer: once for all prompts that wait for it.
+#[derive(Default)]
+pub(super) struct SecondLook {
+    is_under_way: bool,
+    pause: Duration,
+}
+
+impl SecondLook {
+    /// After how long the next one is; none where there is one already.
+    fn next(&mut self) -> Option<Duration> {
+        if std::mem::replace(&mut self.is_under_way, true) {
+            return None;
+        }
+        self.pause = (self.pause * 2).clamp(LOOK_AGAIN, RAREST_LOOK);
+        Some(self.pause)
+    }
+
+    fn came(&mut self) {
+        self.is_under_way = false;
+    }
+
+    /// Somebody may be at the editor just now.
+    fn soon(&mut self) {
+        self.pause = Duration::ZERO;
+    }
 }
 
 impl Session {
@@ -80,12 +110,13 @@ impl Session {
             self.withdrawn.clear();
         }
         self.open.insert(id, OpenPrompt { ask, elsewhere, forms: 0, no_answers: None });
-        self.look_at_standing(id, Duration::ZERO, back);
+        self.second_look.soon();
+        self.look_at_standing(Some(id), Duration::ZERO, back);
     }
 
     /// Whether the person at the editor may answer is asked anew for each prompt, and again while they may not: agents come
     /// and go, and a person may say that the editor is theirs.
-    fn look_at_standing(&self, ask: AskId, after: Duration, back: &mpsc::WeakSender<Wanted>) {
+    fn look_at_standing(&self, ask: Option<AskId>, after: Duration, back: &mpsc::WeakSender<Wanted>) {
         let Some(standings) = self.launched.as_ref().map(|launched| launched.standings.clone()) else { return };
         let back = back.clone();
         tokio::spawn(async move {
@@ -97,20 +128,40 @@ impl Session {
         });
     }
 
-    /// Whether the person at the editor may answer a prompt is known: they are asked, or told why not.
-    pub(super) async fn standing(&mut self, id: AskId, no_answers: Option<String>, back: &mpsc::WeakSender<Wanted>) {
+    /// Whether the person at the editor may answer is known, for this prompt or for all that wait for it.
+    pub(super) async fn standing(
+        &mut self,
+        ask: Option<AskId>,
+        no_answers: Option<NoAnswersHere>,
+        back: &mpsc::WeakSender<Wanted>,
+    ) {
+        let asks = match ask {
+            Some(ask) => vec![ask],
+            None => {
+                self.second_look.came();
+                self.open.iter().filter(|(_, open)| open.no_answers.is_some()).map(|(ask, _)| *ask).collect()
+            }
+        };
+        for ask in asks {
+            self.show_or_ask(ask, no_answers.as_ref().map(|no_answers| no_answers.why.clone()), back).await;
+        }
+        let may_change = no_answers.is_some_and(|no_answers| no_answers.may_change);
+        let is_wanted = may_change && self.open.values().any(|open| open.no_answers.is_some());
+        if let Some(pause) = Some(()).filter(|()| is_wanted).and_then(|()| self.second_look.next()) {
+            self.look_at_standing(None, pause, back);
+        }
+    }
+
+    /// The person at the editor is asked, or told why not.
+    async fn show_or_ask(&mut self, id: AskId, no_answers: Option<String>, back: &mpsc::WeakSender<Wanted>) {
         let Some(prompt) = self.open.get_mut(&id) else { return };
         let is_question = prompt.ask.details.kind == AskKind::Question;
         let has_choices = !questions::single_choices(&input_of(&prompt.ask)).is_empty();
         let is_told = no_answers.is_some() && prompt.no_answers == no_answers;
         prompt.no_answers.clone_from(&no_answers);
         match no_answers {
-            Some(why) => {
-                if !is_told {
-                    self.show_elsewhere(id, Some(&why)).await;
-                }
-                self.look_at_standing(id, LOOK_AGAIN, back);
-            }
+            Some(_) if is_told => {}
+            Some(why) => self.show_elsewhere(id, Some(&why)).await,
             None if is_question && self.editor.has_forms() => self.ask_with_form(id, "The agent asks", back),
             None if is_question && !has_choices => self.show_elsewhere(id, None).await,
             None => self.ask_with_options(id, back),
@@ -208,4 +259,23 @@ fn bring_back(back: &mpsc::WeakSender<Wanted>, ask: AskId, asking: impl Future<O
 /// The call that a prompt is about; a prompt without one has its own id.
 fn call_id(ask: &NewAsk) -> String {
     ask.details.tool_use_id.clone().unwrap_or_else(|| ask.id.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_looked_once_for_all_prompts_and_less_and_less_often() {
+        let mut look = SecondLook::default();
+        let mut pauses = vec![];
+        for _ in 0..5 {
+            pauses.extend(look.next().map(|pause| pause.as_secs()));
+            assert_eq!(look.next(), None, "one is enough");
+            look.came();
+        }
+        assert_eq!(pauses, [2, 4, 8, 10, 10]);
+        look.soon();
+        assert_eq!(look.next(), Some(LOOK_AGAIN), "a new prompt, and perhaps somebody who reads it");
+    }
 }

@@ -5,8 +5,10 @@ use agent_client_protocol::v1::schema::{
 };
 use portcullis_wire::front::Command;
 
+use super::super::sessions::Sessions;
 use super::super::settings::named_model;
 use super::{Session, SettingResponder};
+use crate::fronts::unasked::is_looser;
 
 /// A setting that the client was asked to change.
 pub(super) enum SettingChange {
@@ -15,13 +17,19 @@ pub(super) enum SettingChange {
 }
 
 impl Session {
-    pub(super) async fn set(&mut self, change: SettingChange, answer: SettingResponder) {
+    pub(super) async fn set(&mut self, change: SettingChange, answer: SettingResponder, sessions: &Sessions) {
         let refusal = match &change {
             SettingChange::Mode(mode) => self.settings.why_not_mode(mode),
             SettingChange::Model(model) => self.settings.why_not_model(model),
         };
         if let Some(why) = refusal {
             return answer.refuse(&why);
+        }
+        if let SettingChange::Mode(mode) = &change
+            && is_looser(mode)
+            && let Err(refused) = sessions.refuse_inside(Some(&format!("set a session to the mode {mode}"))).await
+        {
+            return answer.refuse(&refused.message);
         }
         if self.launched.is_none() {
             // The next prompt starts a client with it.
@@ -49,7 +57,7 @@ impl Session {
     async fn has_changed(&mut self, change: SettingChange, answer: SettingResponder) {
         let is_mode = matches!(change, SettingChange::Mode(_));
         match change {
-            SettingChange::Mode(mode) => self.settings.mode = mode,
+            SettingChange::Mode(mode) => self.settings.set_mode(mode),
             SettingChange::Model(model) => self.settings.set_model(model),
         }
         match answer {

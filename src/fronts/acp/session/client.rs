@@ -36,7 +36,7 @@ impl Session {
     /// The client that the session has from now on. Whether it begins in another mode than the session was in.
     pub(in crate::fronts::acp) fn take(&mut self, started: StartedClient) -> bool {
         let is_other = started.launched.mode != self.settings.mode;
-        self.settings.mode.clone_from(&started.launched.mode);
+        self.settings.set_mode(started.launched.mode.clone());
         self.launched = Some(started.launched);
         self.servers = started.servers;
         is_other

@@ -23,8 +23,7 @@ impl Session {
     ) {
         if self.launched.is_none() {
             let from = history::gone_on_with(self.conversation().to_owned());
-            // As it was, so that a plan stays one.
-            let (mode, model) = (Some(self.settings.mode.clone()), self.settings.chosen_model());
+            let (mode, model) = (self.settings.settled_mode(), self.settings.chosen_model());
             let tools = ClientTools { editor: self.editor.clone(), session: self.id.clone(), back: back.clone() };
             let prepared = sessions.prepare(&self.place, Wish { from, mode, model }, tools, None);
             let started = match prepared {
@@ -32,7 +31,12 @@ impl Session {
                 Err(error) => Err(error),
             };
             match started {
-                Ok(started) => drop(self.take(started)),
+                Ok(started) => {
+                    if self.take(started) {
+                        self.show_mode().await;
+                        self.show_options().await;
+                    }
+                }
                 Err(error) => return drop(prompter.responder.respond_with_error(error)),
             }
         }

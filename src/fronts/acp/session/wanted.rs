@@ -11,6 +11,8 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::DropGuard;
 
+use crate::fronts::standing::NoAnswersHere;
+
 /// What the editor wants of a session.
 pub(in crate::fronts::acp) enum Wanted {
     Prompt {
@@ -38,10 +40,10 @@ pub(in crate::fronts::acp) enum Wanted {
         input: Value,
         told: oneshot::Sender<()>,
     },
-    /// Whether the person at the editor may answer a prompt was found out.
+    /// Whether the person at the editor may answer was found out: for this prompt, or for all that wait for it.
     Standing {
-        ask: AskId,
-        no_answers: Option<String>,
+        ask: Option<AskId>,
+        no_answers: Option<NoAnswersHere>,
     },
     /// The person has answered a prompt, or the editor cannot ask them.
     Permission {

@@ -25,7 +25,7 @@ use std::ffi::OsString;
 use crate::failure::Failure;
 pub(crate) use current::{CurrentSetting, SettingOrigin, current_settings};
 pub(crate) use environment::{
-    TOKEN, claude_folder, environment, managed_settings, project, runs_inside_an_agent, users_variable,
+    TOKEN, claude_folder, environment, managed_settings, project, runs_inside_an_agent, users_texts, users_variable,
     users_variables, variables,
 };
 pub(crate) use error::{Problem, quoted};

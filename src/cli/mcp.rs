@@ -20,7 +20,7 @@ use clap::Subcommand;
 
 use super::inside::{InsideAnAgent, refused_here};
 use super::{log_as_notes, paths};
-use crate::config::users_variable;
+use crate::config::users_texts;
 use crate::report::note;
 use crate::upstream::auth::AuthFolder;
 use crate::upstream::config::{Configuration, KeptFiles, ServerFiles};
@@ -159,7 +159,7 @@ fn configuration() -> anyhow::Result<(ServerFiles, Configuration)> {
 /// The same for whoever follows the files.
 fn configuration_again(kept: &KeptFiles) -> anyhow::Result<(ServerFiles, Configuration)> {
     let files = ServerFiles::find(&std::env::current_dir()?, &paths()?)?;
-    let configuration = Configuration::read_again(&files, kept, &variable);
+    let configuration = Configuration::read_again(&files, kept, &users_texts());
     Ok((files, configuration))
 }
 
@@ -173,14 +173,10 @@ async fn upstreams(configuration: &Configuration, tries: u32) -> anyhow::Result<
 /// The same without any server.
 fn new_upstreams(tries: u32) -> anyhow::Result<Upstreams> {
     let state = paths()?.state_dir;
-    Ok(Upstreams::new(std::env::current_dir()?, Timeouts::read(&variable), tries)
+    Ok(Upstreams::new(std::env::current_dir()?, Timeouts::read(&users_texts()), tries)
         .with_tokens(AuthFolder::new(&state))
         .remembering(SilentServers::new(&state))
         .guarded_by(std::env::current_exe()?))
-}
-
-fn variable(name: &str) -> Option<String> {
-    users_variable(name).and_then(|value| value.into_string().ok())
 }
 
 /// What is wrong with the files is said once, on standard error; the servers are there all the same.

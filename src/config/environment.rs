@@ -3,6 +3,7 @@
 //! A project can set variables for what an agent starts in it. Inside an agent, a variable that says where our things are
 //! or how we work counts only as it stood in the environment with which the agent itself was started.
 
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -93,6 +94,13 @@ pub(crate) fn variables() -> impl Iterator<Item = (OsString, OsString)> {
 /// project adds chooses no program and no address.
 pub(crate) fn users_variable(name: &str) -> Option<OsString> {
     users_variables().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
+}
+
+/// Those that are text, read once for all that is looked up.
+pub(crate) fn users_texts() -> impl Fn(&str) -> Option<String> {
+    // Of two with one name the first counts.
+    let all: HashMap<OsString, OsString> = users_variables().into_iter().rev().collect();
+    move |name| all.get(OsStr::new(name)).and_then(|value| value.to_str()).map(str::to_owned)
 }
 
 /// All of those.

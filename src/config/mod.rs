@@ -26,7 +26,7 @@ use crate::failure::Failure;
 pub(crate) use current::{CurrentSetting, SettingOrigin, current_settings};
 pub(crate) use environment::{
     TOKEN, claude_folder, disregard_settings, environment, managed_settings, project, runs_inside_an_agent,
-    users_variable, users_variables, variables,
+    users_texts, users_variable, users_variables, variables,
 };
 pub(crate) use error::{Problem, quoted};
 pub(crate) use keys::nearest;

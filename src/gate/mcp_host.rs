@@ -72,8 +72,7 @@ impl WatchedHost {
                 (Ok(Some(status)), _) => tracing::warn!(%status, "the process that holds the MCP servers ended"),
                 (_, error) => tracing::warn!(?error, "the process that holds the MCP servers does not answer"),
             }
-            // Killed, if it still runs.
-            self.running = None;
+            self.kill();
         }
         self.start().await?;
         UnixStream::connect(paths.mcp_socket()).await.context("reaching the process that holds the MCP servers")
@@ -85,7 +84,7 @@ impl WatchedHost {
             Some(ended) => tracing::warn!(?ended, "the process that holds the MCP servers ended"),
             None => {}
         }
-        self.running = None;
+        self.kill();
         self.start().await
     }
 
@@ -93,6 +92,14 @@ impl WatchedHost {
         self.count_start()?;
         self.running = Some(start().await?);
         Ok(())
+    }
+
+    /// Ends what is left of it. When the gate ends, nobody does: it ends by itself, once the tokens are kept that it renews.
+    fn kill(&mut self) {
+        if let Some(mut host) = self.running.take() {
+            // It may have ended.
+            drop(host.start_kill());
+        }
     }
 
     fn count_start(&mut self) -> anyhow::Result<()> {
@@ -111,11 +118,14 @@ impl WatchedHost {
 /// What it says is in the gate's log.
 async fn start() -> anyhow::Result<Child> {
     let mut command = tokio::process::Command::new(this_program()?);
-    command.args(["mcp", "host"]).env_clear().envs(handed_on(Handed::All)).env_remove(TOKEN);
-    command.current_dir("/").kill_on_drop(true);
+    command.args(["mcp", "host"]).env_clear().envs(handed_on(Handed::All)).env_remove(TOKEN).current_dir("/");
     let mut host = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
     let mut said = host.stdout.take().context("its output is not ours")?;
     let ready = tokio::time::timeout(START_TIMEOUT, said.read_u8()).await;
-    ready.context("it does not come up")?.context("it ended at once; the log of the gate says why")?;
-    Ok(host)
+    let ready = ready.context("it does not come up");
+    let ready = ready.and_then(|read| read.context("it ended at once; the log of the gate says why"));
+    if ready.is_err() {
+        drop(host.start_kill());
+    }
+    ready.map(|_| host)
 }

@@ -34,7 +34,7 @@ pub(crate) use channel::{ChannelSaid, FromChannel};
 pub(crate) use client::{ClientBehind, FromServer, PassedRequest, RefusedRequest, ServerSaid};
 pub(crate) use failure::{ADDRESS_FIRST, CallFailure};
 pub(crate) use lists::ListKind;
-pub(crate) use names::{ToolName, is_told_apart, names};
+pub(crate) use names::{ToolName, is_told_apart, may_be_of, names};
 pub(crate) use shared::SharedServers;
 pub(crate) use silence::SilentServers;
 pub(crate) use slot::UpstreamState;

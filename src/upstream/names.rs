@@ -42,7 +42,20 @@ pub(crate) fn names(tools: &[(&str, &str)]) -> Vec<ToolName> {
 }
 
 fn joined(server: &str, tool: &str) -> String {
-    format!("mcp__{}__{}", normalised(server), normalised(tool))
+    format!("{}{}", beginning(server), normalised(tool))
+}
+
+/// How the names of all tools of a server begin.
+fn beginning(server: &str) -> String {
+    format!("mcp__{}__", normalised(server))
+}
+
+/// How much of a name says that it is of this server; nothing where it cannot be. Of two servers it is rather of the one that
+/// says more of it.
+pub(crate) fn may_be_of(full: &str, server: &str) -> Option<usize> {
+    let mut beginning = beginning(server);
+    beginning.truncate(LONGEST - HASH - 1);
+    full.starts_with(&beginning).then_some(beginning.len())
 }
 
 /// Whether the joined name can be of no other server and tool: a rule by that name means them, and nobody else.
@@ -84,6 +97,16 @@ mod tests {
             assert!(!is_told_apart(server, tool), "{server} {tool}");
         }
         assert!(!is_told_apart("ba nk", "pay") && !is_told_apart("ba.nk", "pay"));
+    }
+
+    #[test]
+    fn a_name_says_of_which_server_it_may_be() {
+        let of = |server: &str, full: &str| may_be_of(full, server).is_some();
+        assert!(of("github", "mcp__github__create_issue") && !of("git", "mcp__github__create_issue"));
+        assert!(of("my.server", "mcp__my_server__x") && of("claude.ai My  Drive", "mcp__claude_ai_My_Drive__x"));
+        assert!(may_be_of("mcp__a__b__c", "a__b") > may_be_of("mcp__a__b__c", "a"));
+        let long = "x".repeat(70);
+        assert!(of(&long, &full(&[(&long, "y")])[0]));
     }
 
     #[test]

@@ -27,10 +27,12 @@ impl Upstreams {
         let _recovering = slot.recovering()?;
         let mut wait = fixed::wait("MCP_RECOVERY", FIRST);
         while let Some(down) = slot.down() {
-            match down.failure {
-                ConnectFailure::NeedsAuth => until_signed_in(&slot).await,
-                ConnectFailure::Failed { .. } => tokio::time::sleep(wait).await,
+            let again = Instant::now() + wait;
+            if matches!(down.failure, ConnectFailure::NeedsAuth) {
+                until_signed_in(&slot).await;
             }
+            // Also where there are other tokens at once: another gateway may renew them each time that the server refuses.
+            tokio::time::sleep_until(again).await;
             wait = (2 * wait).min(LONGEST);
             let upstreams = upstreams.upgrade()?;
             if !upstreams.has(&slot) {
@@ -53,8 +55,7 @@ async fn until_signed_in(slot: &Slot) {
     let until = Instant::now() + UNASKED;
     while Instant::now() < until {
         let Some(down) = slot.down() else { return };
-        let tokens = slot.tokens();
-        if tokens.is_some() && tokens != down.tokens || slot.is_retired() {
+        if slot.has_other_tokens(&down) || slot.is_retired() {
             return;
         }
         tokio::time::sleep(fixed::wait("MCP_LOOK", LOOK)).await;

@@ -1,7 +1,7 @@
 //! Servers that leave `server/discover` unanswered, remembered for the next process: it does not wait for them once more.
 
 use std::fs;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -23,7 +23,9 @@ impl SilentServers {
 
     pub(super) fn keep(&self, hash: &str) {
         let folder = fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0);
-        let kept = folder.and_then(|()| fs::write(self.0.join(hash), ""));
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let kept = folder.and_then(|()| options.open(self.0.join(hash)));
         if let Err(error) = kept {
             tracing::debug!(%error, "that a server is silent was not remembered");
         }
@@ -47,6 +49,7 @@ fn is_young(file: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use std::fs::File;
+    use std::os::unix::fs::PermissionsExt as _;
     use std::time::SystemTime;
 
     use super::*;
@@ -58,6 +61,7 @@ mod tests {
         assert!(!silent.has("a"));
         silent.keep("a");
         assert!(silent.has("a") && !silent.has("b"));
+        assert_eq!(fs::metadata(silent.0.join("a")).unwrap().permissions().mode() & 0o777, 0o600);
         File::open(silent.0.join("a")).unwrap().set_modified(SystemTime::now() - REMEMBERED).unwrap();
         assert!(!silent.has("a"));
         silent.keep("b");

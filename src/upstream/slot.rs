@@ -98,6 +98,14 @@ impl Slot {
         self.bearer.as_ref().and_then(|bearer| bearer.stamp())
     }
 
+    /// Whether there are other tokens than it was tried with, and others than we had made of those on the way: these it has
+    /// refused as well.
+    pub(super) fn has_other_tokens(&self, down: &Down) -> bool {
+        let Some(now) = self.tokens() else { return false };
+        let renewed = self.bearer.as_ref().and_then(|bearer| bearer.last_renewal());
+        Some(now) != down.tokens && Some(now) != renewed
+    }
+
     pub(super) fn state(&self) -> UpstreamState {
         let state = locked(&self.state).clone();
         // A connection that ended by itself told nobody. One that is being made is not looked at.

@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use portcullis_core::{CallOutcome, Scope, Source};
+use portcullis_core::{AskId, CallOutcome, Scope, Source};
 use portcullis_wire::channel::TOOL_USE_ID;
 use portcullis_wire::permission::GATEWAY;
 use portcullis_wire::preview::preview;
@@ -62,6 +62,15 @@ pub(super) struct WantedCall<'a> {
     pub(super) of_client: Map<String, Value>,
 }
 
+/// What is decided about a call.
+struct DecidedCall {
+    decision: Decision,
+    /// The ask whose verdict it is.
+    verdict: Option<AskId>,
+    /// Decided when the same was called before, and since then so often made for nothing.
+    late: Option<u32>,
+}
+
 /// How a call ended for the client.
 pub(super) enum CallEnd {
     /// The server's result, or a tool error of ours.
@@ -111,7 +120,7 @@ impl ClientSession {
             own: None,
             arrived: Instant::now(),
         };
-        let Some(GatekeeperAnswer { decision, verdict }) = self.decide(&same, &request, stopped_waiting).await else {
+        let Some(DecidedCall { decision, verdict, late }) = self.decide(&same, &request, stopped_waiting).await else {
             return CallEnd::tool_error(
                 "The call was not made: you no longer waited for it. If it is allowed within five minutes, the same call \
                  made again goes through.",
@@ -121,6 +130,9 @@ impl ClientSession {
             self.handle().wrote(&[], None, &[ask]);
             self.handle().confirm().await;
         }
+        let is_persons = matches!(&decision, Decision::Allow { by: DecidedBy::Person, .. });
+        // Asked about as another call, by whose id the gatekeeper knows it.
+        let decided_by = late.filter(|_| is_persons).map(|_| "person".to_owned());
         match decision {
             Decision::Allow { input, scope, .. } => {
                 self.remember(tool, scope);
@@ -129,7 +141,7 @@ impl ClientSession {
                 }
             }
             Decision::Deny { message, .. } => {
-                self.finished(&request, CallOutcome::Denied);
+                self.finished(&request, CallOutcome::Denied, None);
                 return CallEnd::tool_error(format!("Denied: {message}"));
             }
             Decision::Ask { .. } | Decision::NoDecision => {
@@ -147,13 +159,15 @@ impl ClientSession {
             of_client,
         };
         let called = upstreams.request(&tool.server, &passed).await;
-        if wants_more(&called) {
-            // The client makes it again, with what was asked for: it is the same call.
+        // The client makes it again, with what was asked for: it is the same call. What a rule allowed is judged again.
+        if is_persons && wants_more(&called) {
             let input = Some(request.input.clone());
             let decision = Decision::Allow { input, remember: vec![], scope: Scope::Once, by: DecidedBy::Person };
-            self.late.keep(same, PendingAnswer::known(decision.into()));
+            if let Some(again) = PendingAnswer::again(decision.into(), late.unwrap_or_default() + 1) {
+                self.late.keep(same, again);
+            }
         }
-        self.finished(&request, outcome_of(&called));
+        self.finished(&request, outcome_of(&called), decided_by);
         end_of(called, tool)
     }
 
@@ -163,14 +177,15 @@ impl ClientSession {
         same: &SameCall,
         request: &ToolRequest,
         stopped_waiting: BoxFuture<'_, StoppedWaiting>,
-    ) -> Option<GatekeeperAnswer> {
-        let late = self.late.take(same);
-        if late.is_some()
-            && let Some(denied) = self.gatekeeper.refused_meanwhile(request).await
+    ) -> Option<DecidedCall> {
+        let known = self.late.take(same);
+        if known.is_some()
+            && let Some(decision) = self.gatekeeper.refused_meanwhile(request).await
         {
-            return Some(denied.into());
+            return Some(DecidedCall { decision, verdict: None, late: None });
         }
-        let mut pending = late.unwrap_or_else(|| {
+        let late = known.as_ref().map(|pending| pending.made);
+        let mut pending = known.unwrap_or_else(|| {
             let (session, request) = (Arc::clone(self), request.clone());
             PendingAnswer::begin(|withdrawn| async move { session.gatekeeper.asked(request, &withdrawn).await })
         });
@@ -178,7 +193,10 @@ impl ClientSession {
             // What comes when nobody waits any more is for the next call.
             biased;
             how = stopped_waiting => how,
-            answer = &mut pending.answer => return answer.ok(),
+            answer = &mut pending.answer => {
+                let GatekeeperAnswer { decision, verdict } = answer.ok()?;
+                return Some(DecidedCall { decision, verdict, late });
+            }
         };
         match how {
             StoppedWaiting::GaveUp => {
@@ -213,9 +231,9 @@ impl ClientSession {
         self.gatekeeper.after(FinishedCall { call, preview, outcome, decided_by });
     }
 
-    fn finished(&self, request: &ToolRequest, outcome: CallOutcome) {
+    fn finished(&self, request: &ToolRequest, outcome: CallOutcome, decided_by: Option<String>) {
         let preview = preview(&request.tool, &request.input);
-        self.gatekeeper.after(FinishedCall { call: CallKey::of(request), preview, outcome, decided_by: None });
+        self.gatekeeper.after(FinishedCall { call: CallKey::of(request), preview, outcome, decided_by });
     }
 }
 

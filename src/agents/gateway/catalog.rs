@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::Gateway;
 use crate::fixed;
-use crate::upstream::{CallFailure, ListKind, ToolName, Upstreams, names};
+use crate::upstream::{CallFailure, ListKind, ToolName, Upstreams, may_be_of, names};
 
 /// A server that has no list by then is left out of the answer. The client is told when there is one.
 const LIST_WAIT: Duration = Duration::from_secs(3);
@@ -125,6 +125,17 @@ impl Catalog {
     pub(super) fn find(&self, shown: &str) -> Option<Arc<ListedTool>> {
         self.tools.iter().find(|tool| tool.shown == shown).cloned()
     }
+
+    /// The servers that could not be asked and may have the tool that a client calls so, with the reason, the likeliest first.
+    /// Where only one is offered, its tools have their own names.
+    pub(super) fn may_have(&self, shown: &str, is_only: bool) -> Vec<(String, String)> {
+        let full = with_prefix(shown);
+        let fits = |server: &str| if is_only { Some(0) } else { may_be_of(&full, server) };
+        let fitting = self.unavailable.iter().filter_map(|of| Some((fits(of.0)?, of)));
+        let mut fitting: Vec<_> = fitting.collect();
+        fitting.sort_by_key(|(fits, _)| std::cmp::Reverse(*fits));
+        fitting.into_iter().map(|(_, (server, why))| (server.clone(), why.clone())).collect()
+    }
 }
 
 /// What servers offer of one kind, and those that could not be asked.
@@ -182,6 +193,10 @@ pub(super) fn shown_names(gateway: &Gateway, items: &[(String, Value)]) -> Vec<(
 /// `server__tool` of `mcp__server__tool`: clients put a prefix of their own before it.
 fn without_prefix(full: &str) -> &str {
     full.strip_prefix("mcp__").unwrap_or(full)
+}
+
+fn with_prefix(shown: &str) -> String {
+    format!("mcp__{shown}")
 }
 
 /// What one server offers, or why that is not known. One that is known to be down is not waited for.
@@ -281,6 +296,17 @@ mod tests {
         );
         let said = words(json!({"title": "Own", "annotations": {"title": "Other", "readOnlyHint": true}}));
         assert_eq!(said, "t (Own) of the MCP server s; the server says that it only reads");
+    }
+
+    #[test]
+    fn a_call_means_the_server_whose_name_it_has_and_not_one_whose_name_begins_so() {
+        let down = ["git", "github", "my.server", "my"].map(|server| (server.to_owned(), format!("{server} is down")));
+        let catalog = Catalog { tools: vec![], unavailable: BTreeMap::from(down) };
+        let of = |shown: &str| catalog.may_have(shown, false).into_iter().map(|(server, _)| server).collect::<Vec<_>>();
+        assert_eq!(of("github__create_issue"), ["github"]);
+        assert_eq!(of("my_server__x"), ["my.server"]);
+        assert!(of("other__x").is_empty() && of("git").is_empty());
+        assert_eq!(catalog.may_have("x", true).len(), 4);
     }
 
     #[test]

@@ -128,18 +128,16 @@ impl GatewayCore {
         {
             return Ok(tool);
         }
-        let of_server = |(server, _): &(&String, &String)| {
-            self.gateway.offer.server.is_some() || shown.starts_with(server.as_str())
-        };
+        let is_only = self.gateway.offer.server.is_some();
         let mut catalog = self.read_catalog().await;
         // No list waits for a server that is down; a call does.
-        let is_found = catalog.find(shown).is_some();
-        let mut down = catalog.unavailable.iter().filter(of_server).map(|(server, _)| server);
-        if let Some(server) = down.next().filter(|server| !is_found && self.gateway.upstreams.down(server).is_some()) {
-            drop(self.gateway.upstreams.connect(server).await);
-            catalog = self.read_catalog().await;
+        for (server, _) in catalog.may_have(shown, is_only) {
+            if catalog.find(shown).is_none() && self.gateway.upstreams.down(&server).is_some() {
+                drop(self.gateway.upstreams.connect(&server).await);
+                catalog = self.read_catalog().await;
+            }
         }
-        catalog.find(shown).ok_or_else(|| match catalog.unavailable.iter().find(of_server) {
+        catalog.find(shown).ok_or_else(|| match catalog.may_have(shown, is_only).first() {
             Some((server, why)) => format!("the MCP server {server} is unavailable: {why}"),
             None => format!("unknown tool: {shown}"),
         })

@@ -16,6 +16,9 @@ use crate::session::gatekeeper::GatekeeperAnswer;
 const LATE: Duration = Duration::from_secs(300);
 /// Of one client. What is more is taken back.
 const MOST_LATE: usize = 64;
+/// A call whose server wants something first is made again so often by one answer, as by the command line. That nothing was
+/// done yet is the server's word alone.
+const MOST_AGAIN: u32 = 3;
 
 /// What makes two calls of one client the same: the tool as it is described now, and what it is called with.
 #[derive(Clone, Debug, PartialEq)]
@@ -31,6 +34,8 @@ pub(super) struct SameCall {
 pub(super) struct PendingAnswer {
     pub(super) answer: JoinHandle<GatekeeperAnswer>,
     withdraw: DropGuard,
+    /// How often the call was made by this answer, each time for nothing.
+    pub(super) made: u32,
 }
 
 impl PendingAnswer {
@@ -40,17 +45,17 @@ impl PendingAnswer {
         F: Future<Output = GatekeeperAnswer> + Send + 'static,
     {
         let withdraw = CancellationToken::new();
-        Self { answer: tokio::spawn(ask(withdraw.clone())), withdraw: withdraw.drop_guard() }
+        Self { answer: tokio::spawn(ask(withdraw.clone())), withdraw: withdraw.drop_guard(), made: 0 }
     }
 
-    /// One that is known.
-    pub(super) fn known(answer: GatekeeperAnswer) -> Self {
-        Self::begin(|_| std::future::ready(answer))
+    /// One that is known, and for which the call was made so often. None where that is often enough.
+    pub(super) fn again(answer: GatekeeperAnswer, made: u32) -> Option<Self> {
+        (made <= MOST_AGAIN).then(|| Self { made, ..Self::begin(|_| std::future::ready(answer)) })
     }
 
     /// Takes the call back, and waits until that is done.
     pub(super) async fn withdraw(self) {
-        let Self { answer, withdraw } = self;
+        let Self { answer, withdraw, made: _ } = self;
         drop(withdraw);
         drop(answer.await);
     }
@@ -69,6 +74,8 @@ struct LateAnswer {
 impl LateAnswers {
     /// Keeps it for the next such call, and takes it back when none comes.
     pub(super) fn keep(&self, of: SameCall, pending: PendingAnswer) {
+        // Nobody has to answer any more where the call was made already.
+        let waits = if pending.made > 0 { &[false][..] } else { &[true, false] };
         let number = {
             let mut kept = locked(&self.0);
             if kept.len() >= MOST_LATE {
@@ -81,12 +88,12 @@ impl LateAnswers {
         let late = fixed::wait("MCP_LATE", LATE);
         let kept = Arc::downgrade(&self.0);
         tokio::spawn(async move {
-            for may_stay in [true, false] {
+            for may_stay in waits {
                 tokio::time::sleep(late).await;
                 let Some(kept) = kept.upgrade() else { return };
                 let mut kept = locked(&kept);
                 let Some(place) = kept.iter().position(|late| late.number == number) else { return };
-                if !(may_stay && kept[place].pending.answer.is_finished()) {
+                if !(*may_stay && kept[place].pending.answer.is_finished()) {
                     kept.swap_remove(place);
                     return;
                 }
@@ -128,17 +135,33 @@ mod tests {
         (pending, seen)
     }
 
+    fn known() -> PendingAnswer {
+        PendingAnswer::begin(|_| std::future::ready(Decision::NoDecision.into()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_for_which_a_call_was_made_already_counts_three_times_more_and_five_minutes_each() {
+        let again = |made| PendingAnswer::again(Decision::NoDecision.into(), made);
+        assert!(again(MOST_AGAIN).is_some() && again(MOST_AGAIN + 1).is_none());
+        let late = LateAnswers::default();
+        late.keep(call(1), again(2).unwrap());
+        assert_eq!(late.take(&call(1)).map(|pending| pending.made), Some(2));
+        late.keep(call(1), again(1).unwrap());
+        tokio::time::sleep(LATE + Duration::from_secs(1)).await;
+        assert!(late.take(&call(1)).is_none());
+    }
+
     #[tokio::test(start_paused = true)]
     async fn what_nobody_answers_is_withdrawn_and_an_answer_counts_once_for_the_same_call() {
         let late = LateAnswers::default();
         let (pending, withdrawn) = open();
         late.keep(call(1), pending);
-        late.keep(call(2), PendingAnswer::known(Decision::NoDecision.into()));
+        late.keep(call(2), known());
         assert!(late.take(&call(3)).is_none());
         let meta = json!({"mode": "raw"}).as_object().unwrap().clone();
         assert!(late.take(&SameCall { meta, ..call(2) }).is_none(), "it says more than was shown");
         assert!(late.take(&call(2)).is_some() && late.take(&call(2)).is_none(), "once");
-        late.keep(call(2), PendingAnswer::known(Decision::NoDecision.into()));
+        late.keep(call(2), known());
         tokio::time::sleep(LATE + Duration::from_secs(1)).await;
         assert!(late.take(&call(1)).is_none());
         withdrawn.cancelled().await;

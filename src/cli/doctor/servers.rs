@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::finding::Finding;
 use crate::config::Paths;
-use crate::config::users_variable;
+use crate::config::users_texts;
 use crate::setup::adopted::starts_gateway;
 use crate::setup::servers::written;
 use crate::upstream::auth::AuthFolder;
@@ -13,10 +13,9 @@ use crate::upstream::config::{Configuration, ConfiguredServer, ServerFiles, Serv
 const CHECK: &str = "MCP servers";
 
 /// Nothing where there are no servers. What is past the gateway is as Claude Code has it, and no fault.
-pub(super) fn look(paths: &Paths, project: &Path) -> Option<Finding> {
-    let files = ServerFiles::find(project, paths).ok()?;
-    let variable = |name: &str| users_variable(name).and_then(|value| value.into_string().ok());
-    let configuration = Configuration::read(&files, &variable);
+pub(super) fn look(paths: &Paths, project: &Path) -> Vec<Finding> {
+    let Ok(files) = ServerFiles::find(project, paths) else { return vec![] };
+    let configuration = Configuration::read(&files, &users_texts());
     let starts_us =
         |server: &ConfiguredServer| server.entry.as_ref().is_some_and(|entry| entry.endpoint.starts_this_program());
     let is_behind = |server: &ConfiguredServer| {
@@ -33,18 +32,18 @@ pub(super) fn look(paths: &Paths, project: &Path) -> Option<Finding> {
         .filter(|server| matches!(&server.standing, ServerStanding::Ready(upstream) if auth.wants_sign_in(upstream)))
         .map(|server| server.name.as_str())
         .collect();
-    if let Some(first) = unsigned.first() {
-        let what = format!("behind the gateway: {behind_names}; nobody has signed in to {}", unsigned.join(", "));
-        return Some(Finding::warn(
-            CHECK,
-            what,
-            format!("sign in, which Claude Code's own does not: portcullis mcp login {first}"),
-        ));
-    }
-    match (behind.is_empty(), past.is_empty()) {
-        (true, true) => None,
-        (false, true) => Some(Finding::ok(CHECK, format!("behind the gateway: {behind_names}"))),
-        (_, false) => {
+    let of_behind = match unsigned.first() {
+        Some(first) => {
+            let what = format!("behind the gateway: {behind_names}; nobody has signed in to {}", unsigned.join(", "));
+            let way = format!("sign in, which Claude Code's own does not: portcullis mcp login {first}");
+            Some(Finding::warn(CHECK, what, way))
+        }
+        None if behind.is_empty() || !past.is_empty() => None,
+        None => Some(Finding::ok(CHECK, format!("behind the gateway: {behind_names}"))),
+    };
+    let of_past = match past.is_empty() {
+        true => None,
+        false => {
             let names = past.iter().map(|server| named(server)).collect::<Vec<_>>().join(", ");
             let finding = Finding::note(CHECK, format!("Claude Code reaches these past the gateway: {names}"));
             Some(match past.iter().any(|server| is_own(server)) {
@@ -54,7 +53,8 @@ pub(super) fn look(paths: &Paths, project: &Path) -> Option<Finding> {
                 ),
             })
         }
-    }
+    };
+    of_behind.into_iter().chain(of_past).collect()
 }
 
 /// Whether Claude Code may reach it. What we have not approved, it may have.

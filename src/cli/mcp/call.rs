@@ -10,7 +10,8 @@ use tokio::sync::mpsc;
 use super::super::{paths, say};
 use super::answers::CallAnswers;
 use super::offers::no_such_tool;
-use super::{configuration, note_problems, upstreams, variable};
+use super::{configuration, note_problems, upstreams};
+use crate::config::users_texts;
 use crate::failure::Failure;
 use crate::mint::now;
 use crate::report::note;
@@ -88,6 +89,7 @@ impl McpCall {
         if self.json {
             say(&format!("{}\n", serde_json::to_string(&result)?));
         } else {
+            let variable = users_texts();
             let tokens = variable("MAX_MCP_OUTPUT_TOKENS").and_then(|tokens| tokens.parse().ok());
             let folder = shape::folder(&paths()?.state_dir);
             let wanted = variable("ENABLE_MCP_LARGE_OUTPUT_FILES");

@@ -3,8 +3,9 @@
 use super::super::paths;
 use super::call::ready;
 use super::serve::settings_of;
-use super::{configuration, note_problems, variable};
+use super::{configuration, note_problems};
 use crate::agents::claude::hosted::{NoChannel, StartedChannels};
+use crate::config::users_texts;
 use crate::failure::Failure;
 use crate::upstream::auth::AuthFolder;
 use crate::upstream::config::{Configuration, Revision, ServerStanding, Upstream};
@@ -31,7 +32,7 @@ pub(in crate::cli) async fn start(names: &[String]) -> anyhow::Result<Option<Sta
             }
         }
     }
-    let upstreams = Upstreams::new(std::env::current_dir()?, Timeouts::read(&variable), TRIES)
+    let upstreams = Upstreams::new(std::env::current_dir()?, Timeouts::read(&users_texts()), TRIES)
         .with_tokens(AuthFolder::new(&paths()?.state_dir))
         .guarded_by(std::env::current_exe()?);
     let (upstreams, heard) = StartedChannels::hearing(upstreams);

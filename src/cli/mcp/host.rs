@@ -12,10 +12,9 @@ use tokio_util::sync::CancellationToken;
 use super::super::signals::stop_on_signals;
 use super::super::{log_at, paths};
 use super::serve::{OnlyServer, attached, is_everywhere, of_files, settings_of};
-use super::variable;
 use crate::agents::gateway::http::{self, FromGate, HostedServers};
 use crate::agents::gateway::{Gateway, OfferedServers, WantedOffer};
-use crate::config::Paths;
+use crate::config::{Paths, users_texts};
 use crate::gate::bind_socket;
 use crate::processes;
 use crate::upstream::auth::AuthFolder;
@@ -44,9 +43,15 @@ impl McpHost {
         output.write_all(b"\n").await?;
         output.flush().await?;
         let read = of_files(PathBuf::from("/"), paths.clone(), kept.clone(), OnlyServer::default(), is_everywhere);
-        let make = Box::new(move |person: &str, offer: WantedOffer| gateway_of(&paths, kept.clone(), person, offer));
+        // One for all clients, so that there is one place to wait for what is being renewed.
+        let auth = AuthFolder::new(&paths.state_dir);
+        let renewals = auth.clone();
+        let make = Box::new(move |person: &str, offer: WantedOffer| {
+            gateway_of(&paths, kept.clone(), auth.clone(), (person, offer))
+        });
         let from_gate = FromGate { client: MCP_CLIENT, token: MCP_TOKEN, ended: MCP_TOKEN_ENDED };
         http::serve(listener, HostedServers { make, read }, from_gate, stop).await?;
+        renewals.settled().await;
         Ok(ExitCode::SUCCESS)
     }
 }
@@ -74,7 +79,7 @@ fn shared_servers(paths: &Paths, kept: KeptFiles) -> SharedServers {
         folder: home(paths),
         guard: crate::gate::reach::this_program().ok(),
         lends_model: settings_of(paths).mcp.sampling,
-        connect_timeout: Timeouts::read(&variable).connect,
+        connect_timeout: Timeouts::read(&users_texts()).connect,
     }
 }
 
@@ -83,9 +88,9 @@ fn home(paths: &Paths) -> PathBuf {
 }
 
 /// The servers of every folder: the user's, or those of the managed file.
-fn gateway_of(paths: &Paths, kept: KeptFiles, person: &str, offer: WantedOffer) -> Gateway {
-    let upstreams = Upstreams::new(home(paths), Timeouts::read(&variable), TRIES)
-        .with_tokens(AuthFolder::new(&paths.state_dir))
+fn gateway_of(paths: &Paths, kept: KeptFiles, auth: AuthFolder, (person, offer): (&str, WantedOffer)) -> Gateway {
+    let upstreams = Upstreams::new(home(paths), Timeouts::read(&users_texts()), TRIES)
+        .with_tokens(auth)
         .remembering(SilentServers::new(&paths.state_dir));
     let upstreams = match crate::gate::reach::this_program() {
         Ok(program) => upstreams.guarded_by(program),

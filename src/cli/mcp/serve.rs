@@ -10,11 +10,11 @@ use super::super::hook::is_held;
 use super::super::signals::stop_on_signals;
 use super::super::{VERSION, log_at, paths, starting};
 use super::call::ready;
-use super::{new_upstreams, variable};
+use super::new_upstreams;
 use crate::agents::gateway::{
     self, AlwaysAllowed, AttachClient, AttachedClient, Gateway, OfferedServers, ReadServers, WantedOffer,
 };
-use crate::config::{Config, Outside, Paths};
+use crate::config::{Config, Outside, Paths, users_texts};
 use crate::failure::Failure;
 use crate::gate::reach::Handed;
 use crate::gate::sessions;
@@ -73,7 +73,7 @@ impl McpServe {
         let editor = self.editor_servers.map(|file| paths.state_dir.join(file));
         if let Some(name) = &self.server {
             let files = ServerFiles::find(&folder, &paths)?.with_editor(editor.clone());
-            ready(&Configuration::read(&files, &variable), name)?;
+            ready(&Configuration::read(&files, &users_texts()), name)?;
         }
         let upstreams = Arc::new(new_upstreams(TRIES)?);
         let only = self.server.clone();
@@ -121,7 +121,7 @@ pub(super) fn of_files(
             settings = Some(read.mcp);
         }
         let settings = settings.clone().unwrap_or_default();
-        let configuration = Configuration::read_again(&files, &kept, &variable);
+        let configuration = Configuration::read_again(&files, &kept, &users_texts());
         for problem in &configuration.problems {
             tracing::warn!("{problem}");
         }

@@ -9,7 +9,8 @@ use super::super::browser::{RedirectFile, opener};
 use super::super::signals::stop_on_signals;
 use super::super::{paths, say};
 use super::call::ready;
-use super::{configuration, upstreams, variable};
+use super::{configuration, upstreams};
+use crate::config::users_texts;
 use crate::failure::Failure;
 use crate::upstream::UpstreamState;
 use crate::upstream::auth::{AuthFolder, SignIn, SignInFailure, SignInOptions};
@@ -46,6 +47,7 @@ impl Login {
             say(&if self.json { format!("{line}\n") } else { said });
             return Ok(ExitCode::SUCCESS);
         }
+        let variable = users_texts();
         let options = SignInOptions {
             client_secret: variable("MCP_CLIENT_SECRET"),
             port: variable("MCP_OAUTH_CALLBACK_PORT").and_then(|port| port.parse().ok()),

@@ -1,7 +1,7 @@
 //! The token that goes with each request to a server, renewed when it has run out.
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use rmcp::transport::auth::{AuthError, OAuthClientConfig};
 use tokio_util::task::TaskTracker;
@@ -9,6 +9,7 @@ use tokio_util::task::TaskTracker;
 use super::refusals::{RefusalFile, now};
 use super::tokens::{TokenFile, TokenStamp, TokenStore};
 use super::{AuthFolder, manager};
+use crate::locks::locked;
 use crate::upstream::config::{RemoteEndpoint, Upstream};
 
 /// Why no token can be had now, although someone signed in.
@@ -26,6 +27,8 @@ pub(crate) struct Bearer {
     tokens: TokenFile,
     refusals: RefusalFile,
     renewals: TaskTracker,
+    /// Of the tokens that were renewed last, by us. Changed by renewals.
+    renewed: Mutex<Option<TokenStamp>>,
 }
 
 impl Bearer {
@@ -36,12 +39,18 @@ impl Bearer {
             tokens: folder.tokens(upstream),
             refusals: folder.refusals(upstream),
             renewals: folder.renewals.clone(),
+            renewed: Mutex::default(),
         }
     }
 
     /// Of the tokens as they are in their file now; none where there are none.
     pub(crate) fn stamp(&self) -> Option<TokenStamp> {
         self.tokens.stamp()
+    }
+
+    /// Of the tokens as they were when they were last renewed by us.
+    pub(crate) fn last_renewal(&self) -> Option<TokenStamp> {
+        *locked(&self.renewed)
     }
 
     /// The token to send; none where nobody signed in, or has to anew.
@@ -86,7 +95,10 @@ impl Bearer {
             manager.configure_client(client.with_client_secret(secret))?;
         }
         match manager.refresh_token().await {
-            Ok(_) => Ok(self.tokens.read().access(now()).map(|token| token.secret)),
+            Ok(_) => {
+                *locked(&self.renewed) = self.stamp();
+                Ok(self.tokens.read().access(now()).map(|token| token.secret))
+            }
             Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => Ok(None),
             Err(error) => Err(error.into()),
         }

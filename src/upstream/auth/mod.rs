@@ -51,7 +51,7 @@ impl AuthFolder {
 
     /// Waits for renewals under way. An authorisation server that has given a new token takes the old one no more, so that
     /// a token which nobody keeps would make someone sign in anew.
-    pub(super) async fn settled(&self) {
+    pub(crate) async fn settled(&self) {
         self.renewals.close();
         if tokio::time::timeout(LONGEST_END, self.renewals.wait()).await.is_err() {
             tracing::warn!("the renewal of a token is not waited for any longer");

@@ -195,8 +195,10 @@ impl Endpoint {
             return true;
         }
         let own = std::env::current_exe().and_then(std::fs::canonicalize);
-        let path = env.get("PATH").map(Into::into).or_else(|| users_variable("PATH")).unwrap_or_default();
-        let in_path = || std::env::split_paths(&path).map(|folder| folder.join(command)).find(|file| file.is_file());
+        let in_path = || {
+            let path = env.get("PATH").map(Into::into).or_else(|| users_variable("PATH")).unwrap_or_default();
+            std::env::split_paths(&path).map(|folder| folder.join(command)).find(|file| file.is_file())
+        };
         let program = if command.contains('/') { Some(command.into()) } else { in_path() };
         let program = program.and_then(|program| std::fs::canonicalize(program).ok());
         program.is_some_and(|program| own.is_ok_and(|own| own == program))

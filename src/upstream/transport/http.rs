@@ -95,6 +95,16 @@ impl PrintedCredential {
     }
 }
 
+/// The address at which an answer was given, of those that the server sent the message on to.
+#[derive(Clone)]
+struct AnsweredAt(String);
+
+/// A stream of events, and the address that has it.
+pub(super) struct FoundEvents {
+    pub(super) events: EventStream,
+    pub(super) at: String,
+}
+
 /// A request that may have to be sent twice, with another token.
 pub(super) struct HttpMessage<'a> {
     pub(super) method: Method,
@@ -226,19 +236,25 @@ impl HttpClient {
         let mut url = Cow::Borrowed(message.url);
         let mut sent_on = 0;
         loop {
-            let response = self.send(message.request(&url, credential)?, message.limit).await?;
+            let mut response = self.send(message.request(&url, credential)?, message.limit).await?;
             let status = response.status();
             let text = match redirect::of(&message.method, status, response.headers(), &url) {
-                None => return Ok(response),
+                None => {
+                    response.extensions_mut().insert(AnsweredAt(url.into_owned()));
+                    return Ok(response);
+                }
                 Some(HttpRedirect::Follow(to)) if sent_on < redirect::MOST => {
                     sent_on += 1;
                     url = Cow::Owned(to);
                     continue;
                 }
-                Some(HttpRedirect::Follow(to)) => format!("it sends every message on and on, the last time to {to}"),
-                Some(HttpRedirect::Elsewhere(to)) => {
-                    format!("it leads to {to}; if that is the server that you mean, write this address into its entry")
+                Some(HttpRedirect::Follow(to)) => {
+                    format!("it sends every message on and on, the last time to {}", redirect::shown(&to))
                 }
+                Some(HttpRedirect::Elsewhere(to)) => format!(
+                    "it leads to {}; if that is the server that you mean, write this address into its entry",
+                    redirect::shown(&to)
+                ),
             };
             return Err(StreamableHttpError::Client(HttpFailure::Status { status: status.as_u16(), text }));
         }
@@ -270,7 +286,7 @@ impl HttpClient {
     }
 
     /// The stream of events at an address.
-    pub(super) async fn events(&self, url: &str, headers: &Headers, largest: usize) -> HttpAnswer<EventStream> {
+    pub(super) async fn events(&self, url: &str, headers: &Headers, largest: usize) -> HttpAnswer<FoundEvents> {
         let more = vec![(ACCEPT, HeaderValue::from_static(EVENTS))];
         let (method, limit) = (Method::GET, Some(self.first_byte));
         let response = self.exchange(HttpMessage { method, url, headers, more, body: Bytes::new(), limit }).await?;
@@ -282,7 +298,8 @@ impl HttpClient {
         if !kind.starts_with(EVENTS) {
             return Err(StreamableHttpError::UnexpectedContentType(Some(kind)));
         }
-        Ok(events_of(response.into_body(), largest))
+        let at = response.extensions().get::<AnsweredAt>().map_or(url, |at| &at.0).to_owned();
+        Ok(FoundEvents { events: events_of(response.into_body(), largest), at })
     }
 
     /// Posts a message whose answer comes elsewhere.

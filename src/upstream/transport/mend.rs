@@ -7,11 +7,15 @@ use serde_json::{Map, Value};
 
 /// A message, as rmcp can read it; none where it is no message at all.
 pub(super) fn message(bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
-    let read = match mended(bytes) {
-        Some(value) => serde_json::from_value(value).ok(),
-        None => serde_json::from_slice(bytes).ok(),
-    };
-    read.or_else(|| unreadable_answer(bytes))
+    match mended(bytes) {
+        Some(value) => serde_json::from_value(value).ok().or_else(|| unreadable_answer(bytes)),
+        None => read(bytes),
+    }
+}
+
+/// The same of a text that is mended: once more it would carry itself twice.
+pub(super) fn read(bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
+    serde_json::from_slice(bytes).ok().or_else(|| unreadable_answer(bytes))
 }
 
 /// An error in the place of an answer that cannot be read, nested too deep or with an error that is none: whoever asked would

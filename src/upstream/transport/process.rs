@@ -134,8 +134,9 @@ fn is_there(command: &str, path: Option<&str>, folder: &Path) -> bool {
 
 /// What a server, or a helper of one, finds in its environment: the user's, without what is meant for the gate.
 pub(crate) fn handed_down() -> impl Iterator<Item = (std::ffi::OsString, std::ffi::OsString)> {
-    let only_baseline = users_variable("CLAUDE_CODE_MCP_ALLOWLIST_ENV").is_some_and(|value| value == "1");
-    users_variables().into_iter().filter(move |(name, _)| {
+    let all = users_variables();
+    let only_baseline = all.iter().any(|(name, value)| name == "CLAUDE_CODE_MCP_ALLOWLIST_ENV" && value == "1");
+    all.into_iter().filter(move |(name, _)| {
         let name = name.to_string_lossy();
         !name.starts_with("PORTCULLIS_") && (!only_baseline || BASELINE.contains(&name.as_ref()))
     })

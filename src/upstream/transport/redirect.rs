@@ -1,4 +1,4 @@
-//! Where a server sends a message on to: only to another address of the same server, and with the same message.
+//! Where a server sends a message on to, or wants messages: only to another address of the same server.
 
 use hyper::header::{HeaderMap, LOCATION};
 use hyper::{Method, StatusCode, Uri};
@@ -24,10 +24,27 @@ pub(crate) fn of(method: &Method, status: StatusCode, headers: &HeaderMap, asked
     // Others may make a GET of it.
     let keeps_message =
         matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT) || *method == Method::GET;
-    Some(match keeps_message && origin(&to) == origin(asked) {
+    Some(match keeps_message && within(&to, asked).is_some() {
         true => HttpRedirect::Follow(to),
         false => HttpRedirect::Elsewhere(to),
     })
+}
+
+/// The address that a server names, as seen from `asked`, if it is one of the same server: credentials go nowhere else.
+pub(crate) fn within(named: &str, asked: &str) -> Option<String> {
+    resolved(named, asked).filter(|found| origin(found) == origin(asked))
+}
+
+/// An address for people, without what may be secret in it: who asks, the query, and long parts of its path.
+pub(crate) fn shown(address: &str) -> String {
+    const LONGEST_PART: usize = 20;
+    let Ok(uri) = address.parse::<Uri>() else { return "an address that is none".to_owned() };
+    let scheme = uri.scheme_str().map(|scheme| format!("{scheme}://")).unwrap_or_default();
+    let port = uri.port_u16().map(|port| format!(":{port}")).unwrap_or_default();
+    let part = |part: &str| if part.len() > LONGEST_PART { "…".to_owned() } else { part.to_owned() };
+    let path = uri.path().split('/').map(part).collect::<Vec<_>>().join("/");
+    let query = if uri.query().is_some() { "?…" } else { "" };
+    format!("{scheme}{}{port}{path}{query}", uri.host().unwrap_or_default())
 }
 
 /// The address that a header means, as seen from `asked`.
@@ -87,5 +104,23 @@ mod tests {
         headers.insert(LOCATION, HeaderValue::from_static("/doc"));
         let document = of(&Method::GET, StatusCode::FOUND, &headers, "https://a.example/x");
         assert_eq!(document, follow("https://a.example/doc"), "a GET stays one");
+    }
+
+    #[test]
+    fn messages_are_posted_to_the_same_server_only() {
+        let found = |named| within(named, "http://a.org:8080/mcp/sse");
+        assert_eq!(found("/message?id=1").as_deref(), Some("http://a.org:8080/message?id=1"));
+        assert_eq!(found("message").as_deref(), Some("http://a.org:8080/mcp/message"));
+        assert_eq!(found("http://A.org:8080/x").as_deref(), Some("http://A.org:8080/x"));
+        for elsewhere in ["http://b.org/x", "https://a.org:8080/x", "//b.org/x", "http://a.org/x"] {
+            assert_eq!(found(elsewhere), None, "{elsewhere}");
+        }
+    }
+
+    #[test]
+    fn an_address_is_shown_without_what_may_be_secret_in_it() {
+        let address = "https://ann:word@mcp.example:8443/mcp/s/c2VjcmV0LXRoYXQtaXMtbG9uZw/?apiKey=SECRET";
+        assert_eq!(shown(address), "https://mcp.example:8443/mcp/s/…/?…");
+        assert_eq!(shown("http://a.example/x/mcp/"), "http://a.example/x/mcp/");
     }
 }

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use futures_util::stream::{BoxStream, StreamExt as _};
-use hyper::Uri;
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use sse_stream::Sse;
 
-use super::http::{Headers, HttpClient, HttpFailure};
-use super::{LARGEST_MESSAGE, mend};
+use super::http::{FoundEvents, Headers, HttpClient, HttpFailure};
+use super::{LARGEST_MESSAGE, mend, redirect};
 
 pub(crate) struct SseTransport {
     client: HttpClient,
@@ -28,7 +27,7 @@ impl SseTransport {
         url: &str,
         headers: Headers,
     ) -> Result<Self, StreamableHttpError<HttpFailure>> {
-        let mut events = client.events(url, &headers, LARGEST_MESSAGE).await?;
+        let FoundEvents { mut events, at } = client.events(url, &headers, LARGEST_MESSAGE).await?;
         let named = loop {
             match events.next().await {
                 Some(Ok(event)) if event.event.as_deref() == Some("endpoint") => break event.data.unwrap_or_default(),
@@ -37,33 +36,12 @@ impl SseTransport {
                 None => return Err(StreamableHttpError::UnexpectedEndOfStream),
             }
         };
-        let Some(address) = same_origin(url, named.trim()) else {
-            let what = format!("the server names another host for messages: {}", named.trim());
+        let Some(address) = redirect::within(named.trim(), &at) else {
+            let what = format!("the server names another host for messages: {}", redirect::shown(named.trim()));
             return Err(StreamableHttpError::UnexpectedServerResponse(what.into()));
         };
         Ok(Self { client, headers: Arc::new(headers), address: address.into(), events: Some(events) })
     }
-}
-
-/// The address that a server named, if it is on the host that was asked: credentials go nowhere else.
-fn same_origin(url: &str, named: &str) -> Option<String> {
-    let base: Uri = url.parse().ok()?;
-    let (scheme, authority) = (base.scheme_str()?, base.authority()?);
-    if let Ok(named) = named.parse::<Uri>()
-        && named.scheme().is_some()
-    {
-        let is_same = named.scheme_str() == Some(scheme) && named.authority() == Some(authority);
-        return is_same.then(|| named.to_string());
-    }
-    let path = match named.strip_prefix('/') {
-        Some(rest) if rest.starts_with('/') => return None,
-        Some(_) => named.to_owned(),
-        None => {
-            let (folder, _) = base.path().rsplit_once('/').unwrap_or_default();
-            format!("{folder}/{named}")
-        }
-    };
-    Some(format!("{scheme}://{authority}{path}"))
 }
 
 impl Transport<RoleClient> for SseTransport {
@@ -80,7 +58,8 @@ impl Transport<RoleClient> for SseTransport {
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
             let event = self.events.as_mut()?.next().await?.ok()?;
-            if let Some(message) = event.data.and_then(|data| mend::message(data.as_bytes())) {
+            // What comes as an event is mended already.
+            if let Some(message) = event.data.and_then(|data| mend::read(data.as_bytes())) {
                 return Some(message);
             }
         }
@@ -94,17 +73,52 @@ impl Transport<RoleClient> for SseTransport {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::{TcpListener, TcpStream};
+
     use super::*;
 
-    #[test]
-    fn messages_are_posted_to_the_same_host_only() {
-        let base = "http://a.org:8080/mcp/sse";
-        let found = |named| same_origin(base, named);
-        assert_eq!(found("/message?id=1").as_deref(), Some("http://a.org:8080/message?id=1"));
-        assert_eq!(found("message").as_deref(), Some("http://a.org:8080/mcp/message"));
-        assert_eq!(found("http://a.org:8080/x").as_deref(), Some("http://a.org:8080/x"));
-        for elsewhere in ["http://b.org/x", "https://a.org:8080/x", "//b.org/x", "http://a.org/x"] {
-            assert_eq!(found(elsewhere), None, "{elsewhere}");
-        }
+    async fn answer(stream: &mut TcpStream, head: &str, body: &str) {
+        let mut request = [0; 4096];
+        assert!(stream.read(&mut request).await.unwrap() > 0);
+        stream.write_all(format!("HTTP/1.1 {head}\r\n\r\n{body}").as_bytes()).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_result_comes_as_it_was_given_and_messages_go_to_where_the_server_has_sent_us() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let base = format!("http://{}", listener.local_addr().unwrap());
+        let result = json!({"content": [{"type": "text", "text": "a"}], "acme": 1});
+        let message = json!({"jsonrpc": "2.0", "id": 1, "result": result});
+        tokio::spawn(async move {
+            let moved = "307 Moved\r\nlocation: /new/sse\r\ncontent-length: 0\r\nconnection: close";
+            answer(&mut listener.accept().await.unwrap().0, moved, "").await;
+            let mut stream = listener.accept().await.unwrap().0;
+            let events = format!("event: endpoint\ndata: message\n\ndata: {message}\n\n");
+            answer(&mut stream, "200 OK\r\ncontent-type: text/event-stream", &events).await;
+        });
+        let url = format!("{base}/old/sse");
+        let client = HttpClient::new(&url, Duration::from_secs(60)).unwrap();
+        let mut transport = SseTransport::connect(client, &url, Headers::new()).await.unwrap();
+        assert_eq!(*transport.address, format!("{base}/new/message"));
+        let Some(ServerJsonRpcMessage::Response(response)) = transport.receive().await else { panic!("no answer") };
+        assert_eq!(mend::as_it_came(serde_json::to_value(response.result).unwrap()), result);
+    }
+
+    #[tokio::test]
+    async fn where_a_server_leads_is_told_without_the_key_in_its_address() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}/mcp?apiKey=SECRET", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            let moved = "302 Moved\r\nlocation: https://b.example/mcp?apiKey=SECRET\r\ncontent-length: 0";
+            answer(&mut listener.accept().await.unwrap().0, moved, "").await;
+        });
+        let client = HttpClient::new(&url, Duration::from_secs(60)).unwrap();
+        let Err(failure) = SseTransport::connect(client, &url, Headers::new()).await else { panic!("it is followed") };
+        let said = failure.to_string();
+        assert!(said.contains("https://b.example/mcp?…") && !said.contains("SECRET"), "{said}");
     }
 }

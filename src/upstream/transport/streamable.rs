@@ -161,6 +161,6 @@ impl StreamableHttpClient for HttpClient {
         if let Some(last) = &last_event_id {
             put(LAST_EVENT, last);
         }
-        self.events(&uri, &custom_headers, largest).await
+        self.events(&uri, &custom_headers, largest).await.map(|found| found.events)
     }
 }

@@ -2,7 +2,7 @@
 // output is the address of the MCP server. What happens is told there too, one word or two a line:
 // registered, code S256, refresh, refused. POST /expire?hold=N makes all tokens old and holds the next refresh until N
 // requests were refused; POST /expire?keep=1 makes them old and keeps the next answer to a refresh until POST /give; POST
-// /revoke takes all grants back.
+// /revoke takes all grants back; from POST /refuse until POST /admit the MCP server refuses every token.
 import http from "node:http";
 
 const { Provider } = await import(process.env.OIDC);
@@ -23,6 +23,7 @@ const issuer = `http://127.0.0.1:${await listening(front)}`;
 const grants = new Set();
 const old = new Set();
 const current = new Set();
+let refuses = false;
 let holding = { refusals: 0, until: 0, release: () => {}, free: Promise.resolve() };
 let keeping = { give: () => {}, given: Promise.resolve() };
 
@@ -94,6 +95,10 @@ async function serve(request, response) {
     keeping.give();
     return json(200, {});
   }
+  if (address.pathname === "/refuse" || address.pathname === "/admit") {
+    refuses = address.pathname === "/refuse";
+    return json(200, {});
+  }
   if (address.pathname === "/revoke") {
     for (const id of grants) {
       await provider.RefreshToken.revokeByGrantId(id);
@@ -104,7 +109,7 @@ async function serve(request, response) {
   if (address.pathname !== "/mcp") return json(404, {});
   const value = /^Bearer (.+)$/.exec(request.headers.authorization ?? "")?.[1];
   const token = value && await provider.AccessToken.find(value);
-  if (!token || old.has(token.jti)) {
+  if (!token || refuses || old.has(token.jti)) {
     tell("refused");
     holding.refusals += 1;
     if (holding.refusals >= holding.until) holding.release?.();

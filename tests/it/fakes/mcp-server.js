@@ -113,7 +113,7 @@ function answer({ id, method, params, result }) {
         process.stderr.write("out of memory\n", () => process.kill(process.pid, "SIGKILL"));
         return;
       }
-      if (fault === "visit" && !visited) {
+      if ((fault === "visit" && !visited) || fault === "visits") {
         visited = true;
         const wanted = { mode: "url", elicitationId: "e1", url: "https://example.org/form", message: "fill it in" };
         say({ id, error: { code: -32042, message: "open it first", data: { elicitations: [wanted] } } });

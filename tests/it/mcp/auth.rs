@@ -8,6 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::gateway::Client;
+use super::gateway_http::HttpClient;
 use super::{call, configure, listed, over_http, peer};
 use crate::support::PATIENCE;
 use crate::support::child::{Child, Stdin};
@@ -69,6 +70,14 @@ fn sign_in(home: &Home) -> Ran {
     let mut command = home.command(&["mcp", "login", "guarded", "--json"]);
     command.env("DISPLAY", ":9").env("PATH", browser(home));
     Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE)
+}
+
+/// A sign-in that waits for a person, and the address to open.
+fn begun_sign_in(home: &Home) -> (Child, String) {
+    let login = home.spawn(home.command(&["mcp", "login", "guarded", "--json", "--no-open"]), Stdin::Nothing);
+    let begun = login.line(PATIENCE, |line| line.contains("\"waiting\""));
+    let begun: Value = serde_json::from_str(&begun).unwrap();
+    (login, begun["url"].as_str().unwrap().to_owned())
 }
 
 #[test]
@@ -176,6 +185,77 @@ fn a_renewal_under_way_is_kept_although_its_client_leaves() {
 }
 
 #[test]
+fn a_renewal_under_way_is_kept_although_the_gate_ends() {
+    let home = Home::without_auto_start();
+    home.fix("PORTCULLIS_TEST_MCP_LIST", 60_000);
+    let guarded = Guarded::start(&home);
+    let gate = home.serve();
+    sign_in(&home).ok();
+    home.run(&["rules", "add", "allow", "mcp__guarded"]).ok();
+    let client = HttpClient::start(&home, &gate, "cursor", "/mcp");
+    assert!(client.tools().contains(&"guarded__read".to_owned()));
+    guarded.tell("/expire?keep=1");
+    let _called = client.call("guarded__read", &json!({}));
+    guarded.server.line(PATIENCE, |line| line == "refresh");
+    gate.stop();
+    guarded.tell("/give");
+    call(&home, "guarded", "read", &json!({})).ok();
+    assert_eq!(guarded.count("refresh"), 1);
+}
+
+/// A gateway whose server refuses every token, although they are renewed.
+fn refused(home: &Home) -> Client {
+    let client = Client::start(home, &[]);
+    assert!(!client.tools().contains(&"guarded__read".to_owned()));
+    client
+}
+
+/// As long as a gateway that does not pause would need for a dozen tries.
+fn meanwhile(home: &Home) {
+    for _ in 0..10 {
+        home.run(&["rules", "list"]).ok();
+    }
+}
+
+#[test]
+fn a_server_that_refuses_renewed_tokens_is_left_alone_until_someone_signs_in() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_MCP_LIST", 60_000);
+    home.fix("PORTCULLIS_TEST_MCP_LOOK", 1);
+    home.fix("PORTCULLIS_TEST_MCP_RECOVERY", 1);
+    let guarded = Guarded::start(&home);
+    let _gate = home.serve();
+    sign_in(&home).ok();
+    guarded.tell("/refuse");
+    // In this order: what a client on standard streams is started by signs in nowhere.
+    let (login, url) = begun_sign_in(&home);
+    let before = guarded.count("refresh");
+    let client = refused(&home);
+    meanwhile(&home);
+    assert_eq!(guarded.count("refresh"), before + 1, "its own renewal is no sign-in");
+    guarded.tell("/admit");
+    guarded.agree(&home, &url);
+    login.line(PATIENCE, |line| line.contains("\"signed-in\""));
+    client.message(|message| message["method"] == "notifications/tools/list_changed");
+    assert!(client.tools().contains(&"guarded__read".to_owned()));
+}
+
+#[test]
+fn renewals_of_another_process_make_no_gateway_try_a_server_without_a_pause() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_MCP_LIST", 60_000);
+    home.fix("PORTCULLIS_TEST_MCP_LOOK", 1);
+    home.fix("PORTCULLIS_TEST_MCP_RECOVERY", 600_000);
+    let guarded = Guarded::start(&home);
+    let _gate = home.serve();
+    sign_in(&home).ok();
+    guarded.tell("/refuse");
+    let _clients = [refused(&home), refused(&home)];
+    meanwhile(&home);
+    assert_eq!(guarded.count("refresh"), 2, "each has renewed once");
+}
+
+#[test]
 fn a_call_that_needs_more_says_so_and_the_next_sign_in_asks_for_it() {
     let home = Home::new();
     let guarded = Guarded::start(&home);
@@ -230,16 +310,19 @@ fn a_server_that_wants_a_sign_in_is_named_with_the_command_and_its_tools_come_af
     let advice = home.run(&["doctor"]).stdout;
     assert!(advice.contains("nobody has signed in to guarded"), "{advice}");
     assert!(advice.contains("portcullis mcp login guarded"), "{advice}");
+    home.run(&["mcp", "add", "other", "--scope", "user", "--", "true"]).ok();
+    let advice = home.run(&["doctor"]).stdout;
+    assert!(advice.contains("nobody has signed in to guarded"), "{advice}");
+    assert!(advice.contains("past the gateway: other"), "one finding hides no other: {advice}");
+    home.run(&["mcp", "remove", "other"]).ok();
     // In this order: what a client on standard streams is started by signs in nowhere.
     let _gate = home.serve();
-    let login = home.spawn(home.command(&["mcp", "login", "guarded", "--json", "--no-open"]), Stdin::Nothing);
-    let begun = login.line(PATIENCE, |line| line.contains("\"waiting\""));
-    let begun: Value = serde_json::from_str(&begun).unwrap();
+    let (login, url) = begun_sign_in(&home);
     let client = Client::start(&home, &["--server", "guarded"]);
     let listed = client.ask("tools/list", &json!({}));
     let why = &listed["result"]["_meta"]["portcullis/unavailable"]["guarded"];
     assert_eq!(why, "the server wants you to sign in: portcullis mcp login guarded", "{listed}");
-    guarded.agree(&home, begun["url"].as_str().unwrap());
+    guarded.agree(&home, &url);
     login.line(PATIENCE, |line| line.contains("\"signed-in\""));
     client.message(|message| message["method"] == "notifications/tools/list_changed");
     assert!(client.tools().contains(&"read".to_owned()));

@@ -165,7 +165,7 @@ fn what_servers_want_a_model_to_be_told_reaches_the_client() {
         let client = Client::silent(&home, home.command(&words));
         client.ask(method, params)["result"]["instructions"].clone()
     };
-    assert_eq!(said(&[], "initialize", &info), "# a\nUse a first.\n\n# b\nThen b.");
+    assert_eq!(said(&[], "initialize", &info), "# a\n> Use a first.\n\n# b\n> Then b.");
     assert_eq!(said(&["--server", "b"], "initialize", &info), "Then b.");
     assert_eq!(said(&["--server", "c"], "initialize", &info), Value::Null);
     home.fix("PORTCULLIS_TEST_MCP_INSTRUCTIONS", 60_000);

@@ -164,6 +164,38 @@ fn a_call_that_wants_an_address_first_is_asked_for_once() {
 }
 
 #[test]
+fn a_server_that_wants_an_address_each_time_has_one_yes_for_four_calls_and_what_a_rule_allowed_is_judged_again() {
+    let home = patient();
+    let gate = home.serve();
+    configure(&home, &json!({"fake": fake("visits")}));
+    let client = Client::able(&home, &[], &json!({"elicitation": {"url": {}}}));
+    let call = || client.call("fake__echo", &json!({"n": 1}));
+    let refused = |called: u64| assert_eq!(client.answer(called)["error"]["code"], -32042);
+    let called = call();
+    gate.allow(&gate.only_ask());
+    refused(called);
+    for _ in 0..3 {
+        refused(call());
+    }
+    assert_eq!(gate.asks().len(), 1);
+    let made = until("the journal", || Some(home.records("called")).filter(|made| made.len() == 4));
+    assert!(made.iter().all(|call| call["decided_by"] == "person"), "{made:#?}");
+    let fifth = call();
+    let is_open = |ask: &Value| ask["state"] == "open";
+    gate.allow(&until("another prompt", || gate.asks().into_iter().find(is_open)));
+    refused(fifth);
+    // Allowed by a rule, which is gone when the call is made again.
+    let other = || client.call("fake__echo", &json!({"n": 2}));
+    let rules = home.folder().join("rules.toml");
+    fs::write(&rules, "[[rule]]\nallow = \"mcp__fake\"\n").unwrap();
+    refused(other());
+    fs::write(&rules, "").unwrap();
+    let again = other();
+    gate.allow(&until("a third prompt", || gate.asks().into_iter().find(is_open)));
+    refused(again);
+}
+
+#[test]
 fn what_passes_besides_calls_and_calls_of_unknown_outcome_are_in_the_journal() {
     let home = patient();
     let _gate = home.serve();

@@ -6,6 +6,7 @@ use crate::support::claude::Claude;
 use crate::support::home::{Home, Ran};
 use crate::support::standin::StandIn;
 use crate::support::terminal::Terminal;
+use crate::support::tmux::Interactive;
 use crate::support::{PATIENCE, until};
 use serde_json::{Value, json};
 use std::fs;
@@ -168,6 +169,21 @@ fn uninstall_names_the_sessions_that_lose_their_hooks() {
     home.run(&["install", "--hooks", "--yes", "--scope", "user"]).ok();
     let said = home.run(&["uninstall", "--yes", "--scope", "user"]).ok().stdout;
     assert!(said.contains("Still running: api, web. "), "{said}");
+}
+
+#[test]
+fn a_session_that_kept_its_server_over_an_uninstall_is_not_named_for_a_restart() {
+    let home = Home::new();
+    let _gate = home.serve();
+    let model = Model::start(vec![]);
+    let _claude = Interactive::start(&home, &model, &[]);
+    home.attached(1);
+    home.run(&["uninstall", "--yes"]).ok();
+    let again = home.run(&["install", "--hooks", "--yes", "--label", "real"]).ok().stdout;
+    assert!(!again.contains("Start it again"), "{again}");
+    home.run(&["uninstall", "--yes"]).ok();
+    let other = home.run(&["install", "--hooks", "--yes", "--label", "other"]).ok().stdout;
+    assert!(other.contains("Start it again"), "its label is another one: {other}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use clap::Subcommand;
 use portcullis_core::{Behavior, visible};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded};
 use portcullis_wire::questions::GivenAnswers;
+use serde_json::{Map, Value};
 
 use super::client::Client;
 use super::inside::{InsideAnAgent, refused};
@@ -51,7 +52,7 @@ enum AskCommand {
         /// Once, for this session or always: `ask show` says what the prompt offers
         #[arg(long, value_name = "SCOPE", value_parser = ["once", "session", "always"])]
         scope: Option<String>,
-        /// Run with this input instead: the whole JSON object
+        /// Run with this input instead: the whole JSON object, or for Bash the command alone
         #[arg(long, value_name = "JSON", conflicts_with = "answers")]
         input: Option<String>,
         /// Answer the agent's question with a label, the number of an option or your own words
@@ -98,10 +99,10 @@ impl Ask {
                 say(&if json { format!("{}\n", serde_json::to_string(&ask)?) } else { whole(&ask) });
             }
             AskCommand::Allow { ask, why, scope, input, answers, mode } => {
-                let input = input.map(|input| serde_json::from_str(&input)).transpose();
-                let input = input.map_err(|error| {
-                    Failure::new(format!("--input is not a JSON object: {error}"), "`ask show --json` prints the input")
-                })?;
+                let input = match input {
+                    Some(text) => Some(edited(&gate, &ask, &text).await?),
+                    None => None,
+                };
                 let answers = Some(answers).filter(|answers| !answers.is_empty()).map(GivenAnswers::Typed);
                 let behavior = Behavior::Allow.name().to_owned();
                 answer(&gate, &ask, NewVerdict { behavior, why, scope, input, answers, interrupt: false, mode })
@@ -115,6 +116,26 @@ impl Ask {
             }
         }
         Ok(ExitCode::SUCCESS)
+    }
+}
+
+/// Another input: the whole of it as JSON, or for a shell the command alone.
+async fn edited(gate: &Client, code: &str, text: &str) -> anyhow::Result<Map<String, Value>> {
+    let error = match serde_json::from_str(text) {
+        Ok(edited) => return Ok(edited),
+        Err(error) => error,
+    };
+    let ask: AskView = gate.get(&format!("/api/v1/asks/{}", super::client::segment(code))).await?;
+    match ask.input {
+        Some(Value::Object(mut input)) if ask.tool == "Bash" && !text.trim_start().starts_with('{') => {
+            input.insert("command".to_owned(), text.into());
+            Ok(input)
+        }
+        _ => {
+            let hint =
+                "`ask show --json` prints the input; for Bash the command alone is enough, as in --input 'npm test'";
+            Err(Failure::new(format!("--input is not a JSON object: {error}"), hint).into())
+        }
     }
 }
 

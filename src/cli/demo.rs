@@ -35,7 +35,7 @@ pub(super) struct Demo {
     #[arg(long, value_name = "TEXT")]
     say: Option<String>,
     /// Give up when nobody sends or answers for so long [default: wait for ever]
-    #[arg(long, value_name = "SECONDS")]
+    #[arg(long, value_name = "SECONDS", value_parser = super::number::<u64>)]
     timeout: Option<u64>,
 }
 

@@ -13,7 +13,7 @@ pub(super) enum InsideAnAgent {
     Allowed,
     /// It starts something that asks people, and never whoever started it.
     AsksPeople,
-    /// It would answer, direct or administer, as a person also does over HTTP. In words: what it would do.
+    /// It would answer, direct or administer, as a person also does on the page. In words: what it would do.
     Refused(String),
     /// It would change what only this machine has: its files, its programs.
     RefusedHere(String),
@@ -39,7 +39,8 @@ pub(super) async fn admit(class: InsideAnAgent) -> anyhow::Result<()> {
     let (what, hint) = match class {
         InsideAnAgent::Allowed | InsideAnAgent::AsksPeople => return Ok(()),
         InsideAnAgent::Refused(what) => {
-            (what, "run it in a terminal that you opened yourself, or over HTTP with a token of a person")
+            // The agent reads this, too: it is not told by which other way a person comes in.
+            (what, "a person does this elsewhere: in a terminal that they opened themselves, or on the page")
         }
         InsideAnAgent::RefusedHere(what)
         | InsideAnAgent::RefusedToAgents(what)

@@ -10,10 +10,11 @@ use super::setup::change;
 use super::setup::consent;
 use super::setup::git::home_of_project;
 use super::setup::install::{InstallOptions, InstallPlan};
+use super::setup::installed::{settings_files, without_hooks};
 use super::setup::target::{SettingsScope, Target};
 use super::{log_at, paths, say};
 use crate::config::environment;
-use crate::processes::{claude_codes_in, has_channel, started_with};
+use crate::processes::{channel_of, claude_codes_in, started_with};
 
 /// Register `portcullis channel` with Claude Code, and with --hooks its hooks
 ///
@@ -92,10 +93,11 @@ impl Install {
             let are = if files.len() == 1 { "is" } else { "are" };
             say(&format!("{} {are} up to date: nothing to change.\n", files.join(" and ")));
             say(&unreadable(&plan).unwrap_or_default());
+            say(&self.switched_off()?.unwrap_or_default());
             return Ok(ExitCode::SUCCESS);
         }
         say(&plan.place.announcement().unwrap_or_default());
-        say(&change::summary(plan.changes()));
+        say(&change::summary(plan.changes(), ""));
         if plan.moves() {
             say(
                 "What an earlier release wrote into the files of the project is moved: it names a path of this machine.\n",
@@ -133,12 +135,23 @@ impl Install {
             SettingsScope::User => None,
             SettingsScope::Project | SettingsScope::Local => Some(home_of_project(&target.folder)),
         };
-        let is_settled = |pid: &u32| !plan.changes_server() && has_channel(*pid);
+        // One that has kept the server over an `uninstall` has what is registered now.
+        let is_settled =
+            |pid: &u32| channel_of(*pid).is_some_and(|words| !plan.changes_server() || plan.starts_server_as(&words));
         Ok(claude_codes_in(folder.as_deref())
             .into_iter()
             .filter(reads_our_files)
             .filter(|pid| !is_settled(pid))
             .collect())
+    }
+
+    /// What keeps Claude Code from calling the hooks that were written.
+    fn switched_off(&self) -> anyhow::Result<Option<String>> {
+        let settings = settings_files(&working_folder()?, &environment);
+        let file = without_hooks(&settings).filter(|_| self.hooks).map(|settings| settings.file.display());
+        Ok(file.map(|file| {
+            format!("It does NOT work yet: disableAllHooks is true in {file}, so that no hook is called. Remove that line.\n")
+        }))
     }
 
     fn summary(&self, plan: &InstallPlan) -> anyhow::Result<String> {
@@ -164,6 +177,8 @@ impl Install {
             ));
         }
         if let Some(warning) = unreadable(plan) {
+            text.push_str(&warning);
+        } else if let Some(warning) = self.switched_off()? {
             text.push_str(&warning);
         } else if self.hooks {
             text.push_str(

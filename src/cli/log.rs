@@ -36,7 +36,7 @@ struct Read {
     #[arg(long)]
     follow: bool,
     /// Only the last so many lines; with --follow, before the new ones
-    #[arg(short = 'n', long = "lines", value_name = "N")]
+    #[arg(short = 'n', long = "lines", value_name = "N", value_parser = super::number::<usize>)]
     lines: Option<usize>,
     /// Only what is about this session: its label, its id, or the beginning of one
     #[arg(long, value_name = "SESSION")]
@@ -138,8 +138,17 @@ fn verify(head: Option<&str>, json: bool) -> anyhow::Result<ExitCode> {
             if json {
                 say(&format!("{}\n", serde_json::json!({"ok": false, "seq": seq.0, "what": what})));
             }
-            let hint = "someone changed the file: compare it with an export or a backup";
+            let hint = match head {
+                Some(_) => {
+                    "someone changed the file, or the head was copied wrongly: try it without --head, then compare the \
+                     file with an export or a backup"
+                }
+                None => "someone changed the file: compare it with an export or a backup",
+            };
             Err(Failure::new(format!("the journal is broken at record {}: {what}", seq.0), hint).into())
+        }
+        Err(error @ VerifyError::NotAHead(_)) => {
+            Err(Failure::new(error.to_string(), "`portcullis log head` prints the head of the journal as it is").into())
         }
         Err(error) => Err(error.into()),
     }

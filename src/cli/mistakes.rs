@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::Command;
-use clap::error::{ContextKind, ErrorKind};
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::config::nearest;
 
@@ -13,10 +13,24 @@ pub(super) fn hint(command: &Command, error: &clap::Error, arguments: &[OsString
     match error.kind() {
         ErrorKind::InvalidSubcommand if error.get(ContextKind::SuggestedSubcommand).is_none() => {
             let (path, wrong) = place_of(command, &words)?;
+            // Who is let in by what is told in two places.
+            match (path.as_slice(), wrong) {
+                (["people"], "add") => {
+                    return Some("`portcullis token add NAME --role ROLE` lets someone in".to_owned());
+                }
+                (["people"], "admit" | "approve") => return Some("did you mean `portcullis people pair`?".to_owned()),
+                _ => {}
+            }
             let at = path.iter().try_fold(command, |at, word| at.find_subcommand(word))?;
             let known = at.get_subcommands().filter(|known| !known.is_hide_set()).map(Command::get_name);
             let meant = nearest(wrong, known)?;
             Some(format!("did you mean `{}`?", [&["portcullis"], path.as_slice(), &[meant]].concat().join(" ")))
+        }
+        ErrorKind::InvalidValue if error.get(ContextKind::SuggestedValue).is_none() => {
+            let Some(ContextValue::String(wrong)) = error.get(ContextKind::InvalidValue) else { return None };
+            let Some(ContextValue::Strings(known)) = error.get(ContextKind::ValidValue) else { return None };
+            let meant = nearest(wrong, known.iter().map(String::as_str))?;
+            Some(format!("did you mean {meant}?"))
         }
         ErrorKind::UnknownArgument => {
             // Without the sign, the text after it would be taken for a time.

@@ -245,6 +245,11 @@ fn dev_name(name: &str) -> Result<String, String> {
     }
 }
 
+/// A number of something, with an error that says what one is.
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "a whole number, such as 20".to_owned())
+}
+
 /// As clap has it where a command is missing.
 const NO_COMMAND: u8 = 2;
 

@@ -275,7 +275,7 @@ impl Check {
             if !input.is_object() {
                 return Err(Failure::usage("the input is not a JSON object", hint).into());
             }
-            if let Some(field) = field.filter(|field| is_needed(field) && !input[*field].is_string()) {
+            if let Some(field) = tools::lacks(&self.tool, &input) {
                 let hint = format!("{} is given a text as {field:?}, or write it without JSON: '…'", self.tool);
                 return Err(
                     Failure::usage(format!("the input has no {field:?}, and {} needs one", self.tool), hint).into()
@@ -301,11 +301,6 @@ impl Check {
 fn is_json_object(text: &str) -> bool {
     let rest = text.strip_prefix('{').map(str::trim_start);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['"', '}']))
-}
-
-/// Whether a tool runs only with this field.
-fn is_needed(field: &str) -> bool {
-    matches!(field, "command" | "file_path" | "notebook_path" | "url")
 }
 
 /// In mode auto.

@@ -11,9 +11,10 @@ use portcullis_wire::text::one_line;
 use super::broken::broken_files;
 use super::client::Client;
 use super::layout::{Colour, Layout, clock};
+use super::setup::installed::{SettingsFile, settings_files};
 use super::table::{Cell, Table};
 use super::{lock, log_at, paths, say, session};
-use crate::config::Paths;
+use crate::config::{Paths, environment};
 use crate::failure::Failure;
 use crate::hub::now;
 
@@ -127,6 +128,15 @@ fn in_words(status: &GateStatus, sessions: &[SessionView], broken: &[String]) ->
             "hooks      of an older release in {labels}: run `portcullis install --hooks` there, then start it again\n"
         ));
     }
+    let bare: Vec<&str> =
+        sessions.iter().filter(|session| has_lost_hooks(session)).map(|it| it.label.as_str()).collect();
+    if !bare.is_empty() {
+        text.push_str(&format!(
+            "hooks      in no settings any more for {}: no rule, prompt or stop holds there, unless it was started with \
+             settings of its own; `portcullis install --hooks` puts them back\n",
+            bare.join(", ")
+        ));
+    }
     let mut text = visible(&text);
     if !sessions.is_empty() {
         text.push_str(&format!("\n{}", table(sessions)));
@@ -136,6 +146,13 @@ fn in_words(status: &GateStatus, sessions: &[SessionView], broken: &[String]) ->
         }
     }
     text
+}
+
+/// Whether hooks that called earlier stand in none of the settings that Claude Code reads in the session's folder.
+fn has_lost_hooks(session: &SessionView) -> bool {
+    let Some(folder) = session.folder.as_deref().filter(|_| session.connected_by == "hooks") else { return false };
+    let is_there = |settings: &SettingsFile| !settings.hooks().is_empty() || settings.plugins().next().is_some();
+    session.hooks_version.is_some() && !settings_files(Path::new(folder), &environment).iter().any(is_there)
 }
 
 fn table(sessions: &[SessionView]) -> String {

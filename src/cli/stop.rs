@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use portcullis_wire::api::SessionView;
 
-use super::client::Client;
+use super::client::{Client, is_away};
 use super::{lock, log_at, paths, say};
 use crate::failure::Failure;
 
@@ -33,7 +33,7 @@ impl Stop {
         let stuck = |what: String| Failure::new(what, format!("end it with `kill {pid}`; no accepted event is lost"));
         if let Err(error) = Client::new(&paths).command("POST", "/api/v1/stop").await {
             // The gate answered, and said no.
-            if error.is::<Failure>() {
+            if error.is::<Failure>() && !is_away(&error) {
                 return Err(error);
             }
             return Err(stuck(format!("the gate (pid {pid}) does not answer: {error:#}")).into());

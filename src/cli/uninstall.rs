@@ -50,13 +50,19 @@ impl Uninstall {
             return Ok(ExitCode::SUCCESS);
         }
         if plan.is_done() {
-            say(&format!("Nothing of {name:?} is in {}: nothing to change.\n", plan.files().join(", ")));
+            let whose = match self.at.scope() {
+                SettingsScope::Local => "for you in this project",
+                SettingsScope::User => "for you in every folder",
+                SettingsScope::Project => "for all who work in this project",
+            };
+            let files = plan.files().join(", ");
+            say(&format!("Nothing of {name:?} {whose} is in {files}: nothing to change.\n"));
             for scope in self.at.other_scopes_with_it()? {
                 say(&format!("It is installed with --scope {0}: `portcullis uninstall --scope {0}`\n", scope.name()));
             }
             return Ok(ExitCode::SUCCESS);
         }
-        say(&change::summary(plan.changes()));
+        say(&change::summary(plan.changes(), " taken out"));
         say(&match self.shown.diff {
             true => change::diffs(plan.changes()),
             false => "--diff shows every line.\n".to_owned(),

@@ -100,9 +100,16 @@ impl Client {
 
     async fn call(&self, method: &str, path: &str, body: Bytes) -> anyhow::Result<Bytes> {
         let exchange = self.exchange(method, path, body);
-        tokio::time::timeout(fixed::wait("CLIENT", ANSWER_TIMEOUT), exchange)
-            .await
-            .context("the gate did not answer in time")?
+        tokio::time::timeout(fixed::wait("CLIENT", ANSWER_TIMEOUT), exchange).await.map_err(|elapsed| {
+            let hint = match method {
+                "GET" => "`portcullis status` says which process hangs, and how it is ended",
+                _ => {
+                    "it may still be done: `portcullis status` says which process hangs and how it is ended, and \
+                     `portcullis log` afterwards what was done"
+                }
+            };
+            Failure::unavailable("the gate did not answer in time", hint).because(elapsed)
+        })?
     }
 
     async fn exchange(&self, method: &str, path: &str, body: Bytes) -> anyhow::Result<Bytes> {

@@ -168,13 +168,13 @@ pub(crate) fn is_claude_code(pid: u32) -> bool {
         || program.any(|part| part.ends_with("/claude") || part.contains("/claude-code/"))
 }
 
-/// Whether a Claude Code has started a `portcullis channel`.
-pub(crate) fn has_channel(agent: u32) -> bool {
-    let is_channel = |words: Vec<String>| {
+/// The `portcullis channel` that a Claude Code has started, as its command line.
+pub(crate) fn channel_of(agent: u32) -> Option<Vec<String>> {
+    let is_channel = |words: &Vec<String>| {
         words.first().is_some_and(|word| word.ends_with("portcullis"))
             && words.get(1).is_some_and(|word| word == "channel")
     };
-    descendants(agent, |_| false).into_iter().filter_map(arguments_of).any(is_channel)
+    descendants(agent, |_| false).into_iter().filter_map(arguments_of).find(is_channel)
 }
 
 /// Every Claude Code of this machine that works in the folder or below it; without a folder every one.

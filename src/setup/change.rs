@@ -62,15 +62,15 @@ impl FileChange {
     }
 }
 
-/// Every change in one line, `2 files: …`.
-pub(crate) fn summary<'a>(changes: impl Iterator<Item = &'a FileChange>) -> String {
+/// Every change in one line, `2 files: …`. `done` is what becomes of what is counted: nothing is said where it is put in.
+pub(crate) fn summary<'a>(changes: impl Iterator<Item = &'a FileChange>, done: &str) -> String {
     let changes: Vec<&FileChange> = changes.filter(|change| !change.is_nothing()).collect();
     let files = if changes.len() == 1 { "1 file".to_owned() } else { format!("{} files", changes.len()) };
     let mut text = format!("{files}:\n");
     for change in changes {
         let tracking = Tracking::of(&change.file.real).in_words();
         let mut about = vec![change.verb().to_owned()];
-        about.extend(change.counts.iter().cloned());
+        about.extend(change.counts.iter().map(|count| format!("{count}{done}")));
         about.extend((!tracking.is_empty()).then(|| tracking.to_owned()));
         text.push_str(&format!("  {}: {}\n", change.file.in_words(), about.join(", ")));
     }

@@ -94,6 +94,14 @@ impl InstallPlan {
         changes.any(|(part, change)| matches!(part.content, Content::Server { .. }) && !change.is_nothing())
     }
 
+    /// Whether a server that runs with this command line is the one that is registered.
+    pub(crate) fn starts_server_as(&self, words: &[String]) -> bool {
+        self.parts.iter().any(|part| match &part.content {
+            Content::Server { entry, .. } => std::iter::once(&entry.command).chain(&entry.args).eq(words),
+            Content::Settings(_) => false,
+        })
+    }
+
     pub(crate) fn changes(&self) -> impl Iterator<Item = &FileChange> {
         self.moved.iter().flat_map(UninstallPlan::changes).chain(&self.changes)
     }

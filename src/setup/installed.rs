@@ -47,6 +47,11 @@ pub(crate) fn settings_files(project: &Path, environment: Environment<'_>) -> Ve
     files.into_iter().map(read).collect()
 }
 
+/// The settings that keep all hooks from being called.
+pub(crate) fn without_hooks(settings: &[SettingsFile]) -> Option<&SettingsFile> {
+    settings.iter().find(|settings| settings.said["disableAllHooks"] == true)
+}
+
 impl SettingsFile {
     /// Each group of our hooks, with the event it is for.
     pub(crate) fn hooks(&self) -> Vec<(&str, &Value)> {

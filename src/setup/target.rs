@@ -92,7 +92,7 @@ pub(super) fn unfit_file(file: &UserFile, unfit: &Unfit) -> Failure {
     let hint = match unfit {
         Unfit::NoJson { .. } => "repair the file by hand, then run this again; nothing was changed",
         Unfit::OddShape(_) => {
-            "servers are one object with a name for each, hooks and rules are lists; nothing was changed"
+            "mcpServers, hooks and permissions are objects; each event of hooks and each kind of rule is a list; nothing was changed"
         }
     };
     Failure::new(format!("{}: {unfit}", file.in_words()), hint)

@@ -165,6 +165,11 @@ fn what_was_mistyped_is_answered_with_what_was_meant() {
     for (words, meant) in [
         (&["sya", "hello"][..], "did you mean `portcullis say`?"),
         (&["ask", "lst"], "'list'"),
+        (&["people", "add", "rita"], "`portcullis token add NAME --role ROLE` lets someone in"),
+        (&["people", "admit", "abcdefgh"], "did you mean `portcullis people pair`?"),
+        (&["rules", "add", "aks", "Bash"], "did you mean ask?"),
+        (&["log", "-n", "abc"], "a whole number, such as 20"),
+        (&["demo", "--timeout", "abc"], "a whole number, such as 20"),
         (&["say", "hello", "--wait", "4"], "did you mean --wait=4?"),
         (&["say", "hello", "--wait=soon"], "a number of seconds, or such as 90s or 5m"),
     ] {

@@ -128,7 +128,7 @@ macro_rules! kinds {
 
 kinds! {
     BadRequest 40001 "`GET /api/openapi.json` describes every request"
-        / "`--help` behind the command shows what it takes"
+        / "the command with `--help` says what it takes"
     NotUtf8 40002 "send the text as UTF-8"
     BadName 40003 "a name has 1 to 64 letters, digits, dots, dashes or underscores, and does not look like `owner` or another name of ours"
     BadAttribute 40004 "attributes are the names of the query but session, label, chat and reply_to, or `attributes` in the API"
@@ -142,7 +142,7 @@ kinds! {
     FromInside 40306 "ask a person to do it: at the terminal, in a browser or in a chat"
     BypassNotAllowed 40307 "leave that mode, or `autoApprove`, off, or add `allow_bypass = true` to your own configuration"
     FolderNotAllowed 40308 "name a folder below one of `folders` in `[start]` of the configuration, or add one there"
-    UnknownOrigin 40309 "do it in a terminal that you opened yourself, over HTTP with a token of a person (`portcullis token add`), or on a device"
+    UnknownOrigin 40309 "do it in a terminal that you opened yourself, or on a device"
     BadLink 40310 "ask for a new one with `portcullis page` or `portcullis device link`"
     NotADefaultMode 40311 "name that mode for each session that is to have it, or write it into your own configuration, which also needs `allow_bypass = true`"
     NoSuchRoute 40401 "`GET /api/openapi.json` lists the routes"
@@ -156,7 +156,7 @@ kinds! {
     NoSuchPerson 40405 "`GET /api/v1/people` lists the people; `POST /api/v1/tokens` lets someone in"
         / "`portcullis people list` lists the people; `portcullis token add` lets someone in"
     NoSuchToken 40406 "`GET /api/v1/tokens` lists the tokens"
-        / "`portcullis token list` lists the tokens"
+        / "`portcullis token list` lists the tokens; one is named by its ID"
     NoSuchPairing 40407 "check the code; it counts for 10 minutes after it was shown"
     NoSuchIdentity 40408 "`GET /api/v1/people` shows who is who on which platform"
         / "`portcullis people list` shows who is who on which platform"
@@ -177,7 +177,8 @@ kinds! {
     Slow 40801 "send the body without pauses; limits.idle_seconds says how long one may be"
     WhichSession 40901 "name one with ?label= or ?session="
         / "name one with --label or --session"
-    Settled 40902 "the first answer counts; nothing more is to be done"
+    Settled 40902 "it takes no further answer; `GET /api/v1/asks/CODE` says what became of it"
+        / "it takes no further answer; `portcullis ask show CODE` says what became of it"
     ChatNotDelivered 40903 "reply with the chat_id of an event that this session received"
     Undeliverable 40904 "answer at the terminal, or wait until the session is back"
     EventSettled 40905 "`GET /api/v1/events/ID` says what became of it"
@@ -338,7 +339,7 @@ impl Fault {
             Refusal::NoSuchPerson => Self::new(Kind::NoSuchPerson, "no such person"),
             Refusal::NoSuchToken => Self::new(Kind::NoSuchToken, "no such token"),
             Refusal::OtherRole { role } => {
-                Self::new(Kind::OtherRole, format!("the person is known as a {}", role.name()))
+                Self::new(Kind::OtherRole, format!("the person has another role: {}", role.name()))
             }
             Refusal::TooManyDevices => Self::new(Kind::TooManyDevices, "100 devices are linked, and no more can be"),
             Refusal::NotADefaultMode => {

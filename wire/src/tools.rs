@@ -1,12 +1,18 @@
 //! A tool call as clients write it, and its way to the rules.
 
-use portcullis_core::policy::{Call, Given};
+use portcullis_core::policy::{Call, Given, primary_field};
 use serde_json::Value;
 
 /// The call as the rules see it: the fields of the input itself. An input that is no object has none.
 pub fn call(tool: &str, input: &Value) -> Call {
     let fields = input.as_object().into_iter().flatten();
     Call::new(tool, fields.map(|(name, value)| (name.clone(), given(value))).collect())
+}
+
+/// The field without which the tool does not run, where this input does not have it as a text.
+pub fn lacks(tool: &str, input: &Value) -> Option<&'static str> {
+    let needed = |field: &&str| matches!(*field, "command" | "file_path" | "notebook_path" | "url");
+    primary_field(tool).filter(needed).filter(|field| !input[*field].is_string())
 }
 
 fn given(value: &Value) -> Given {
@@ -47,6 +53,14 @@ mod tests {
         assert_eq!((&call.input["edits"], &call.input["x"]), (&Given::Other, &Given::Other));
         let listed = super::call("SendUserFile", &serde_json::json!({"files": ["a", {"path": "b", "size": 1}, ["c"]]}));
         assert_eq!(listed.input["files"], Given::List(vec!["a".into(), "b".into(), "c".into()]));
+    }
+
+    #[test]
+    fn an_input_without_what_the_tool_runs_on_lacks_it() {
+        let input = serde_json::json!({"command": 5, "path": "x"});
+        assert_eq!((lacks("Bash", &input), lacks("Write", &input)), (Some("command"), Some("file_path")));
+        assert_eq!((lacks("Grep", &input), lacks("mcp__a__b", &input)), (None, None));
+        assert_eq!(lacks("Bash", &serde_json::json!({"command": "ls"})), None);
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(super) async fn look(project: &Path) -> ClaudeFindings {
     findings.extend(registrations.iter().map(Registration::finding));
     if registrations.is_empty() {
         let remedy = "`portcullis install --hooks` for you in this project; with `--scope user` in all";
-        let missing = Finding::warn("registered", format!("not for {}", project.display()), remedy);
+        let missing = Finding::warn("registered", format!("nothing is registered for {}", project.display()), remedy);
         findings.push(missing.blocking(Blocks::Sessions));
     }
     // Of two servers with one name Claude Code starts the first.

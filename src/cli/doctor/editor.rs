@@ -81,6 +81,9 @@ async fn initialize() -> anyhow::Result<u64> {
     stdin.write_all(format!("{request}\n").as_bytes()).await?;
     let mut line = String::new();
     BufReader::new(stdout).read_line(&mut line).await?;
+    if line.trim().is_empty() {
+        anyhow::bail!("it ended at once");
+    }
     let answer: Value = serde_json::from_str(&line)?;
     // Without an editor it ends by itself.
     drop(stdin);

@@ -13,7 +13,7 @@ use crate::cli::environment;
 use crate::cli::setup::claude::{managed_settings, managed_settings_said};
 use crate::cli::setup::git::Tracking;
 use crate::cli::setup::hooks::{is_shared, version_of};
-use crate::cli::setup::installed::{HarmfulVariables, Namesake, SettingsFile, settings_files};
+use crate::cli::setup::installed::{HarmfulVariables, Namesake, SettingsFile, settings_files, without_hooks};
 use crate::cli::setup::target::SettingsScope;
 
 const CHECK: &str = "hooks";
@@ -118,7 +118,7 @@ fn programs_of<'a>(groups: &[(&'a str, &'a Value)]) -> BTreeSet<&'a str> {
 
 /// A setting that keeps all hooks from being called.
 fn switched_off(settings: &[SettingsFile]) -> Option<Finding> {
-    if let Some(settings) = settings.iter().find(|settings| settings.said["disableAllHooks"] == true) {
+    if let Some(settings) = without_hooks(settings) {
         let what = format!("disableAllHooks is true in {}: no hook is called", settings.file.display());
         return Some(Finding::warn(CHECK, what, "remove that line").blocking(Blocks::Hooks));
     }

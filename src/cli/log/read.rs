@@ -119,7 +119,8 @@ impl LogReader {
     async fn start(&mut self, gate: &Client) -> anyhow::Result<u64> {
         let is_filtered = self.only.session.is_some() || self.only.ask.is_some() || self.options.since.is_some();
         let latest = match (self.options.lines, self.options.follow) {
-            (Some(lines), _) if !is_filtered && lines < PAGE => lines,
+            // What the records before them say is known then: a line reads as it does in the whole log.
+            (Some(lines), _) if !is_filtered && lines < PAGE => PAGE - 1,
             (None, true) if self.options.since.is_none() => 0,
             _ => return Ok(0),
         };

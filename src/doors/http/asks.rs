@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use axum::extract::{Path, Request, State};
-use portcullis_core::{Ask, AskLife, State as Known, TokenScope};
+use portcullis_core::{Ask, AskLife, Right, State as Known, TokenScope, VerdictTarget};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded, VerdictView};
-use portcullis_wire::error::Fault;
+use portcullis_wire::error::{Fault, Kind};
+use portcullis_wire::tools;
 use serde::Deserialize;
+use serde_json::{Map, Value};
 
 use super::Door;
 use super::access::Permitted;
@@ -102,5 +104,32 @@ pub(super) async fn answer(
     let target = door.hub.read_target(&text, &actor.scope).await?;
     let key = idempotency_key(request.headers())?;
     let new: NewVerdict = read_json(request, &door).await?;
+    if let Some(input) = new.input.as_ref().filter(|_| new.answers.is_none() && actor.may(Right::Review)) {
+        can_run(&door, &actor.scope, &target, input.clone()).await?;
+    }
     Ok(Json(door.hub.answer(actor, target, new, key).await?))
+}
+
+/// Refuses an input with which the tool cannot run: it would be an allow that denies, and the prompt would be gone.
+async fn can_run(
+    door: &Door,
+    scope: &TokenScope,
+    target: &VerdictTarget,
+    input: Map<String, Value>,
+) -> Result<(), ErrorResponse> {
+    let (target, scope) = (target.clone(), scope.clone());
+    let lacking = door.hub.look(move |state| {
+        let found = match target {
+            VerdictTarget::Id(id) => state.ask(id),
+            VerdictTarget::Code(code) => state.ask_by_code(code),
+        };
+        let is_open = |(ask, life): &&(Ask, AskLife)| covers(state, &scope, ask) && state.is_answerable(ask, life);
+        let (ask, _) = found.filter(is_open)?;
+        let field = tools::lacks(&ask.tool, &Value::Object(input))?;
+        Some(format!("the input has no {field:?}, and {} needs one, as a text", ask.tool))
+    });
+    match lacking.await? {
+        Some(what) => Err(Fault::new(Kind::CannotCarry, what).into()),
+        None => Ok(()),
+    }
 }

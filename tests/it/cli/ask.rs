@@ -357,7 +357,15 @@ fn a_verdict_that_does_not_fit_is_told_what_does() {
     let ran = home.run(&["ask", "deny", other]);
     ran.refused(1, "no such prompt");
     assert!(ran.stderr.contains(&format!("there are: {code}; ")), "{ran:?}");
+    // An input with which the tool cannot run uses nothing up.
+    let ran = home.run(&["ask", "allow", &code, "--input", r#"{"command": 5}"#]);
+    ran.refused(1, "the input has no \"command\", and Bash needs one");
+    let ran = home.run(&["ask", "allow", &code, "--input", "{git push"]);
+    ran.refused(1, "--input is not a JSON object");
+    assert!(ran.stderr.contains("for Bash the command alone is enough"), "{ran:?}");
     assert_eq!(show(&home, &code)["state"], "open");
+    home.run(&["ask", "allow", &code, "--input", "git push --dry-run"]).ok();
+    assert_eq!(show(&home, &code)["verdict"]["input"], json!({"command": "git push --dry-run"}));
 }
 
 #[test]

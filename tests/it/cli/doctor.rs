@@ -82,7 +82,7 @@ fn a_fresh_home_has_no_faults_and_is_not_changed() {
     has(&report, "gate", "ok not running", "");
     has(&report, "journal", "note", "does not exist yet");
     has(&report, "Claude Code", "warn there is no `claude`", "");
-    has(&report, "registered", "warn not for", "");
+    has(&report, "registered", "warn nothing is registered for", "");
     for finding in report["findings"].as_array().unwrap() {
         let needs_remedy = finding["level"] == "warn" || finding["level"] == "fail";
         assert!(!needs_remedy || finding["remedy"].is_string(), "{finding}");
@@ -171,6 +171,12 @@ fn a_gate_that_runs_is_described_and_one_that_hangs_is_found() {
     let ran = doctor(&home, "127.0.0.1:0", &["--json"]);
     assert_eq!(ran.status.code(), Some(1));
     has(&ran.json(), "gate", "fail", "holds the lock and does not answer");
+    for words in [&["ask", "list"][..], &["say", "hello"]] {
+        let ran = home.run(words);
+        ran.refused(1, "the gate did not answer in time");
+        assert!(ran.stderr.contains("`portcullis status` says which process hangs"), "{ran:?}");
+    }
+    home.run(&["stop"]).refused(1, &format!("the gate (pid {}) does not answer", gate.pid()));
     kill_process(pid, Signal::CONT).unwrap();
 }
 

@@ -1,12 +1,13 @@
 //! Getting in and out of Claude Code's configuration: shown first, asked for, and gone without a trace.
 
 use crate::fakes::model::Model;
-use crate::support::PATIENCE;
 use crate::support::child::Stdin;
 use crate::support::claude::Claude;
 use crate::support::home::{Home, Ran};
 use crate::support::standin::StandIn;
 use crate::support::terminal::Terminal;
+use crate::support::tmux::Interactive;
+use crate::support::{PATIENCE, until};
 use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -151,7 +152,7 @@ fn uninstall_names_the_sessions_that_lose_their_hooks() {
     let ended = "the connection ends with the session.\n";
     home.run(&["install", "--hooks", "--yes"]).ok();
     assert!(!home.run(&["uninstall", "--yes"]).ok().stdout.contains("Still running"), "nobody is there");
-    let _here = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    let here = StandIn::start_under_an_agent(&home, &["--label", "api"]);
     let mut elsewhere = StandIn::command_under_an_agent(&home, &["--label", "web"]);
     elsewhere.env("CLAUDE_PROJECT_DIR", home.user());
     let _elsewhere = StandIn::start_command(&home, elsewhere);
@@ -159,9 +160,30 @@ fn uninstall_names_the_sessions_that_lose_their_hooks() {
     home.run(&["install", "--hooks", "--yes"]).ok();
     let said = home.run(&["uninstall", "--yes"]).ok().stdout;
     assert!(said.contains("Still running: api. Within seconds") && said.contains(ended), "{said}");
+    here.hook("Notification", &json!({}));
+    let status = || home.run(&["status"]).ok().stdout;
+    until("the loss in the status", || status().contains("hooks      in no settings any more for api:").then_some(()));
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    assert!(!status().contains("in no settings any more"), "{}", status());
+    home.run(&["uninstall", "--yes"]).ok();
     home.run(&["install", "--hooks", "--yes", "--scope", "user"]).ok();
     let said = home.run(&["uninstall", "--yes", "--scope", "user"]).ok().stdout;
     assert!(said.contains("Still running: api, web. "), "{said}");
+}
+
+#[test]
+fn a_session_that_kept_its_server_over_an_uninstall_is_not_named_for_a_restart() {
+    let home = Home::new();
+    let _gate = home.serve();
+    let model = Model::start(vec![]);
+    let _claude = Interactive::start(&home, &model, &[]);
+    home.attached(1);
+    home.run(&["uninstall", "--yes"]).ok();
+    let again = home.run(&["install", "--hooks", "--yes", "--label", "real"]).ok().stdout;
+    assert!(!again.contains("Start it again"), "{again}");
+    home.run(&["uninstall", "--yes"]).ok();
+    let other = home.run(&["install", "--hooks", "--yes", "--label", "other"]).ok().stdout;
+    assert!(other.contains("Start it again"), "its label is another one: {other}");
 }
 
 #[test]
@@ -287,10 +309,25 @@ fn hooks_are_installed_for_one_user_and_removed_byte_for_byte() {
         let other = if scope == "user" { "local" } else { "user" };
         let elsewhere = home.run(&["uninstall", "--yes", "--scope", other]).ok().stdout;
         assert!(elsewhere.contains(&format!("It is installed with --scope {scope}")), "{elsewhere}");
+        assert!(elsewhere.starts_with("Nothing of \"portcullis\" for you in "), "{elsewhere}");
 
-        home.run(&["uninstall", "--yes", "--scope", scope]).ok();
+        let gone = home.run(&["uninstall", "--yes", "--scope", scope]).ok().stdout;
+        assert!(gone.contains("changed, 13 hooks taken out, 5 rules taken out"), "{gone}");
         assert_eq!(fs::read_to_string(&settings).unwrap(), OWN, "{scope}");
         assert!(!server_file(&home).exists(), "{scope}");
+    }
+}
+
+#[test]
+fn hooks_that_are_switched_off_are_not_said_to_work() {
+    let home = Home::new();
+    let settings = home.user().join(".claude/settings.json");
+    fs::create_dir_all(settings.parent().unwrap()).unwrap();
+    fs::write(&settings, r#"{"disableAllHooks": true}"#).unwrap();
+    for _ in 0..2 {
+        let told = home.run(&["install", "--hooks", "--yes"]).ok().stdout;
+        assert!(told.contains("It does NOT work yet: disableAllHooks is true in"), "{told}");
+        assert!(!told.contains("Prompts can be answered from anywhere"), "{told}");
     }
 }
 

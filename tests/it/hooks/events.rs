@@ -6,6 +6,7 @@ use crate::support::home::Home;
 use crate::support::seen::until;
 use crate::support::tmux::Interactive;
 use serde_json::{Value, json};
+use std::fs;
 
 fn look(what: &str) -> Value {
     json!({"command": format!("echo {what}"), "description": "Look"})
@@ -240,4 +241,26 @@ fn an_event_that_woke_a_session_is_not_given_again_after_a_resume_although_nobod
     assert_eq!((home.records("requeued").len(), gate.event_state(&id)), (0, json!("seen")));
     let event = gate.get(&format!("/api/v1/events/{id}")).json();
     assert_eq!((&event["redelivered"], &event["way"]), (&json!(false), &json!("wake")), "{event:#}");
+}
+
+#[test]
+fn a_session_that_was_interrupted_rests_and_is_woken_by_the_next_event() {
+    let home = Home::new();
+    let gate = home.serve();
+    let started = home.project().join("started");
+    fs::write(home.project().join("nap.sh"), "touch started\nexec sleep 60\n").unwrap();
+    let nap = json!({"command": "sh nap.sh", "description": "Nap"});
+    let model = Model::start(vec![
+        Rule::on_text("be busy").call("Bash", nap).once(),
+        Rule::on_text("main is red").say("all done"),
+    ]);
+    let claude = Interactive::start(&home, &model, &["--allowedTools", "Bash(sh nap.sh)"]);
+    claude.say("be busy");
+    let activity = || home.attached(1)[0]["activity"].clone();
+    until("the command runs", || started.exists().then_some(()));
+    until("it works", || (activity() == "working").then_some(()));
+    claude.press_until("Escape", "Interrupted");
+    until("it rests", || (activity() == "idle").then_some(()));
+    gate.send_event("main is red");
+    model.wait_for_turn("main is red");
 }

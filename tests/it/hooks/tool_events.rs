@@ -6,6 +6,7 @@ use crate::support::http::Request;
 use crate::support::push::linked_device;
 use crate::support::seen::until;
 use crate::support::standin::StandIn;
+use crate::support::stream::Stream;
 use serde_json::json;
 
 #[test]
@@ -149,4 +150,22 @@ fn what_was_dropped_or_sent_by_a_device_that_is_revoked_is_given_to_no_agent() {
     let view = gate.get(&format!("/api/v1/events/{sent}")).expect(200).json();
     assert_eq!(view["state"], "dropped");
     assert!(view["why"].as_str().unwrap_or_default().contains("was revoked"), "{view}");
+}
+
+#[test]
+fn a_dialog_that_no_hook_tells_of_is_told_to_those_who_look_at_the_session() {
+    let (home, gate, session) = hooked();
+    let id = home.attached(1)[0]["id"].as_str().unwrap().to_owned();
+    let mut stream = Stream::open(&gate, home.token(), &id, 0);
+    let waits = json!({"notification_type": "permission_prompt"});
+    session.hook_later("PermissionRequest", &bash("touch a"));
+    gate.answer(&gate.open_ask(), &{
+        session.hook("Notification", &waits);
+        json!({"behavior": "allow"})
+    });
+    until("the answer", || gate.asks().iter().all(|ask| ask["state"] != "open").then_some(()));
+    session.hook("PostToolUse", &bash("touch a"));
+    session.hook("Notification", &waits);
+    stream.until(|entry| entry["notice"]["text"].as_str().is_some_and(|text| text.contains("at its terminal")));
+    assert_eq!(stream.kinds().iter().filter(|kind| **kind == "notice").count(), 1, "an open prompt says it by itself");
 }

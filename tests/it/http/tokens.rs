@@ -252,7 +252,7 @@ fn invalid_token_commands_are_refused_with_a_reason() {
         (&["add", "owner", "--role", "sender"], 1, "and does not look like `owner`"),
         (&["add", "e v e", "--role", "sender"], 1, "hint: a name has"),
         (&["add", "eve", "--role", "sender", "--label", ""], 1, "label"),
-        (&["add", "ann", "--role", "admin"], 1, "known as a sender"),
+        (&["add", "ann", "--role", "admin"], 1, "has another role: sender"),
         (&["revoke", "nonsense"], 1, "hint: `portcullis token list`"),
         (&["revoke", "01m7f9jc2g75gzpa3000000004"], 1, "no such token"),
     ] {

@@ -63,11 +63,12 @@ fn inside_an_agent_no_command_starts_stops_or_installs_anything() {
         for line in [line.to_owned(), line.replace("$P", "CLAUDECODE=1 $P"), line.replace("$P", "setsid -w $P")] {
             let ran = inside(&home, &line);
             ran.refused(4, "this runs inside Claude Code (pid ");
-            // What only this machine has is not to be had over HTTP.
+            // What only this machine has is not to be had on the page.
             let has_route = ["token", "people", "session", "ask", "log", "stop"]
                 .iter()
                 .any(|word| line.contains(&format!("$P {word}")));
-            assert_eq!(ran.stderr.contains("or over HTTP with a token of a person"), has_route, "{line}: {ran:?}");
+            assert_eq!(ran.stderr.contains("a person does this elsewhere"), has_route, "{line}: {ran:?}");
+            assert!(!ran.stderr.contains("HTTP") && !ran.stderr.contains("token of"), "no way round: {ran:?}");
         }
     }
     assert!(!gate.has_exited());

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{HandedOut, HookAnswer, HookSession};
-use crate::mint::fence;
+use crate::mint::{fence, now};
 use crate::session::gatekeeper::WentOn;
 
 /// Whose word a hook's call is.
@@ -36,6 +36,9 @@ impl HookSession {
             about.hooks_version = version.or(about.hooks_version);
             about.is_working = if begins { Some(true) } else { about.is_working };
         });
+        if begins {
+            self.state().begun = now();
+        }
         self.follow(&call);
         match call.event {
             HookEvent::UserPromptSubmit => self.note_prompt(&call, by).await,
@@ -91,8 +94,11 @@ impl HookSession {
                 Value::from(text)
             }),
             HookEvent::Notification => {
-                if call.notification_type.as_deref() == Some("idle_prompt") {
-                    self.mark_idle();
+                match call.notification_type.as_deref() {
+                    Some("idle_prompt") => self.mark_idle(),
+                    // In auto mode the client asks by itself where its own check cannot be reached, and calls no hook.
+                    Some("permission_prompt") if !self.has_open_asks() => self.follow_dialog(),
+                    _ => {}
                 }
                 HookAnswer::default()
             }
@@ -104,6 +110,13 @@ impl HookSession {
         self.state().inbox.mark_idle();
         self.changed.notify_one();
         self.session.describe(|about| about.is_working = Some(false));
+    }
+
+    /// A person interrupted the turn then, as the transcript tells; no hook does.
+    pub(super) fn note_interrupted(&self, at: u64) {
+        if at > self.state().begun.0 {
+            self.mark_idle();
+        }
     }
 
     fn after_tool(&self, call: &HookCall) -> HookAnswer {

@@ -34,6 +34,12 @@ impl HookSession {
         self.follower.tell(Followed::TurnEnd);
     }
 
+    /// The client waits at its terminal, with a dialog that nobody else can answer.
+    pub(super) fn follow_dialog(&self) {
+        let text = "Claude Code waits for an answer at its terminal, to a dialog that only it can show.";
+        self.follower.tell(Followed::Entry(EntryKind::Notice { text: text.to_owned() }));
+    }
+
     /// The event is before the model.
     pub(super) fn follow_event(&self, ids: impl Iterator<Item = EventId>, sender: &str, chat: &str) {
         for id in ids {

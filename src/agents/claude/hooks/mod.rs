@@ -16,10 +16,10 @@ mod spoken;
 mod tool;
 mod wake;
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Instant;
 
-use portcullis_core::{ChatId, ConversationOrigin, EventId, Order, OrderId, OrderOutcome, Source};
+use portcullis_core::{ChatId, ConversationOrigin, EventId, Moment, Order, OrderId, OrderOutcome, Source};
 use portcullis_wire::link::{EventFrame, LineHead};
 use serde_json::Value;
 use tokio::sync::Notify;
@@ -112,6 +112,8 @@ struct HookState {
     is_attended: bool,
     /// When a hook last called. A turn that was interrupted at the terminal ends without one.
     last_call: Instant,
+    /// When a prompt or a call was last begun. An interruption that is older is none of this turn.
+    begun: Moment,
     /// The client tells when all calls of a message are over.
     tells_batches: bool,
     /// Orders that hold as soon as a hook shows that hooks are installed.
@@ -157,6 +159,7 @@ impl HookSession {
             is_watched: false,
             is_attended: false,
             last_call: Instant::now(),
+            begun: Moment(0),
             tells_batches: false,
             unconfirmed_orders: vec![],
             wants_call: false,
@@ -171,10 +174,14 @@ impl HookSession {
         };
         let gatekeeper = Gatekeeper::new(session.clone(), judge, settings.gatekeeper, None);
         let transcripts = settings.transcripts;
-        let follower = Follower::start(session.clone(), transcripts.clone());
         let (state, changed) = (Mutex::new(state), Notify::new());
         let place = ClientPlace::of_this_process();
-        Arc::new(Self { session, gatekeeper, follower, is_posted, place, transcripts, state, changed })
+        Arc::new_cyclic(|hooks: &Weak<Self>| {
+            let hooks = hooks.clone();
+            let interrupted = move |at| hooks.upgrade().into_iter().for_each(|hooks| hooks.note_interrupted(at));
+            let follower = Follower::start(session.clone(), transcripts.clone(), interrupted);
+            Self { session, gatekeeper, follower, is_posted, place, transcripts, state, changed }
+        })
     }
 
     fn state(&self) -> MutexGuard<'_, HookState> {

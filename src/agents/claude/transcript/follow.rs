@@ -27,6 +27,8 @@ const LATE: Duration = Duration::from_secs(2);
 const LOOK_PAUSE: Duration = Duration::from_millis(25);
 /// How often it is looked at while someone looks at the stream.
 const WATCHED_PAUSE: Duration = Duration::from_millis(200);
+/// How often it is looked at while the agent works: of a turn that is interrupted the file alone tells.
+const WORKING_PAUSE: Duration = Duration::from_millis(500);
 /// As much of the file is read at once; a longer line is passed over.
 const LONGEST_READ: u64 = 4 << 20;
 /// Calls that are remembered, so that none is told twice.
@@ -57,12 +59,18 @@ pub(in crate::agents::claude) enum Followed {
 pub(in crate::agents::claude) struct Follower(mpsc::Sender<Followed>);
 
 impl Follower {
-    /// Follows the conversations of the session until its handles are gone.
-    pub(in crate::agents::claude) fn start(session: SessionHandle, transcripts: Option<Transcripts>) -> Self {
+    /// Follows the conversations of the session until its handles are gone. `interrupted` is called with the moment at
+    /// which a person interrupted a turn.
+    pub(in crate::agents::claude) fn start(
+        session: SessionHandle,
+        transcripts: Option<Transcripts>,
+        interrupted: impl Fn(u64) + Send + Sync + 'static,
+    ) -> Self {
         let (send, told) = mpsc::channel(MOST_WAITING);
         let conversation = session.about().agent_session;
         let following = TranscriptFollowing {
             session,
+            interrupted: Box::new(interrupted),
             file: Some(FollowedFile::of(transcripts)),
             calls: ToldIds::default(),
             results: ToldIds::default(),
@@ -110,6 +118,7 @@ impl ToldIds {
 
 struct TranscriptFollowing {
     session: SessionHandle,
+    interrupted: Box<dyn Fn(u64) + Send + Sync>,
     /// With the thread that reads while it does; none for good if that broke down.
     file: Option<FollowedFile>,
     calls: ToldIds,
@@ -129,6 +138,7 @@ impl TranscriptFollowing {
         }
         loop {
             let is_watched = self.session.stream().is_looked_at();
+            let works_alone = !is_watched && self.session.about().is_working == Some(true) && self.has_file();
             tokio::select! {
                 followed = told.recv() => match followed {
                     Some(Followed::Entry(first)) => {
@@ -143,6 +153,7 @@ impl TranscriptFollowing {
                     None => return,
                 },
                 () = tokio::time::sleep(WATCHED_PAUSE), if is_watched => self.read_on().await,
+                () = tokio::time::sleep(WORKING_PAUSE), if works_alone => self.read_on().await,
                 () = self.session.stream().looked_at(), if !is_watched => {}
             }
         }
@@ -189,6 +200,9 @@ impl TranscriptFollowing {
                 EntryKind::Text { .. } | EntryKind::Turn { .. } | EntryKind::Notice { .. } => true,
             };
             self.words_end = matches!(entry, EntryKind::Text { .. });
+            if matches!(entry, EntryKind::Turn { ended: TurnEnd::Interrupted, .. }) {
+                (self.interrupted)(at);
+            }
             if is_news {
                 self.session.stream().push_from(entry, at);
             }

@@ -7,9 +7,8 @@ use crate::fakes::script::Rule;
 use crate::support::child::Stdin;
 use crate::support::driven::inside_an_agent;
 use crate::support::home::{Home, Ran};
-use crate::support::standin::StandIn;
 use crate::support::terminal::Terminal;
-use crate::support::{PATIENCE, Signal, until};
+use crate::support::{PATIENCE, Signal};
 use serde_json::{Value, json};
 
 fn touch(name: &str) -> Value {
@@ -182,7 +181,7 @@ fn an_editor_inside_an_agent_does_not_say_what_needs_no_asking() {
 fn an_editor_that_nobody_knows_brings_servers_once_its_person_says_that_it_is_theirs() {
     let home = Home::new();
     let _gate = home.serve();
-    earlier_session(&home);
+    home.had_a_session();
     let model = Model::start(Vec::new());
     let editor = Editor::start(&home, &Agent::LeftBehind { model: &model }, &json!({}));
     let [_, (_, place)] = looser_places(&home);

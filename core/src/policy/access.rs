@@ -172,6 +172,7 @@ pub(crate) struct ReadLine {
     script: Script,
     suspects: Arc<Suspects>,
     with_texts: Arc<Suspects>,
+    here: Arc<Suspects>,
 }
 
 impl ReadLine {
@@ -185,7 +186,12 @@ impl ReadLine {
         if redefines_known(line) {
             script.doubt(ParseIssue::Unreadable("a function has the name of a command that is known"));
         }
-        Self { script, suspects: Arc::new(suspects), with_texts: Arc::new(with_texts) }
+        let with_texts = Arc::new(with_texts);
+        let here = match suspects.tells_elsewhere() {
+            true => Arc::new(Suspects::here(&script).with_texts()),
+            false => Arc::clone(&with_texts),
+        };
+        Self { script, suspects: Arc::new(suspects), with_texts, here }
     }
 }
 
@@ -205,6 +211,8 @@ pub(crate) struct Plan {
     pub(crate) suspects: Arc<Suspects>,
     /// The same with those in texts that a program may run, for rules on files and for removals.
     pub(crate) with_texts: Arc<Suspects>,
+    /// Of these, what is done on this machine.
+    pub(crate) told_here: Arc<Suspects>,
 }
 
 #[derive(Debug)]
@@ -229,7 +237,7 @@ const MOST_FOLDERS: usize = 8;
 
 impl Plan {
     fn of(line: &ReadLine, call: &Call, context: &Context) -> Self {
-        let ReadLine { mut script, suspects, with_texts } = line.clone();
+        let ReadLine { mut script, suspects, with_texts, here: told_here } = line.clone();
         let touched = Touched::by(&with_texts, call, context);
         if !touched.is_complete {
             script.doubt(ParseIssue::Unreadable("it names more files in more folders than are looked at"));
@@ -267,7 +275,7 @@ impl Plan {
             }
             steps.push(step);
         }
-        Self { script, steps, suspected, redirected, touched, suspects, with_texts }
+        Self { script, steps, suspected, redirected, touched, suspects, with_texts, told_here }
     }
 
     /// One of its commands changes the folder that others run in.

@@ -83,19 +83,68 @@ pub(crate) fn is_awk(name: &str) -> bool {
     matches!(name, "awk" | "gawk" | "mawk" | "nawk")
 }
 
-/// The word with the program: the first that is no option, and no value of one.
-pub(crate) fn code(rest: &[ShellWord]) -> Option<&ShellWord> {
+/// The words that may be programs: those behind `-e` and `--source`, in words of their own or not, and the first that is no
+/// option and no value of one where no other word says where the program is.
+pub(crate) fn codes(rest: &[ShellWord]) -> Vec<&ShellWord> {
+    let mut codes = vec![];
+    let mut is_given = false;
     let mut words = rest.iter();
     while let Some(word) = words.next() {
+        let long = word.text.strip_prefix("--").map(|long| long.split_once('=').unwrap_or((long, "")));
+        let names =
+            |of: &[&str]| long.is_some_and(|(name, _)| !name.is_empty() && of.iter().any(|one| one.starts_with(name)));
+        let is_whole = !word.text.contains('=');
         match word.text.as_str() {
-            "--" => return words.next(),
-            "-F" | "-v" => drop(words.next()),
-            "-e" | "--source" => return words.next(),
-            text if word.is_flag() && text.len() > 1 => {}
-            _ => return Some(word),
+            "--" => {
+                codes.extend(words.next().filter(|_| !is_given));
+                break;
+            }
+            "-F" | "-v" | "-l" => drop(words.next()),
+            // What it takes in may be a program as well, but it is in a file.
+            "-i" => drop(words.next()),
+            "-f" | "-E" => {
+                is_given = true;
+                words.next();
+            }
+            "-e" => {
+                is_given = true;
+                codes.extend(words.next());
+            }
+            text if text.starts_with("-v") || text.starts_with("-F") => {}
+            text if text.starts_with("-f") || text.starts_with("-E") => is_given = true,
+            _ if names(&["assign", "field-separator", "load", "include"]) => {
+                if is_whole {
+                    words.next();
+                }
+            }
+            _ if names(&["file", "exec"]) => {
+                is_given = true;
+                if is_whole {
+                    words.next();
+                }
+            }
+            _ if names(&["source"]) => {
+                is_given = true;
+                codes.extend(if is_whole { words.next() } else { Some(word) });
+            }
+            // An option that is not known, or one with its value.
+            _ if word.is_flag() => codes.push(word),
+            _ => {
+                codes.extend((!is_given).then_some(word));
+                break;
+            }
         }
     }
-    None
+    codes
+}
+
+/// The program in a word, without the option it is glued to.
+pub(crate) fn behind_option(shape: &str) -> &str {
+    match (shape.strip_prefix("--"), shape.strip_prefix("-e")) {
+        (Some(long), _) => long.split_once('=').map_or(long, |(_, code)| code),
+        (None, Some(code)) => code,
+        (None, None) => shape,
+    }
 }
 
 /// Whether something that nobody knows stands where an order of the program begins. In the middle of one it counts as a text

@@ -59,7 +59,7 @@ pub(super) fn protected(call: &Call, action: &Action, context: &Context, disk: &
     let Action::Shell(plan) = action else { return None };
     let mut found = poured(&plan.with_texts, call, context, disk);
     found = found.or_else(|| cleaned(&plan.with_texts, call, context, disk));
-    found = found.or_else(|| unpacked(&plan.with_texts, call, context));
+    found = found.or_else(|| unpacked(&plan.told_here, call, context));
     let changed: Vec<_> =
         sought(&plan.with_texts, call, context).into_iter().filter(|sought| sought.may_change).collect();
     let mut places: Vec<_> =

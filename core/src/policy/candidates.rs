@@ -16,9 +16,9 @@ pub(super) fn names_in(shape: &str) -> Vec<String> {
     }
     let separators: &[char] =
         if is_address { &['=', '@', ','] } else { &['=', '@', ':', ',', ';', '<', '>', '"', '\''] };
-    // git means the top of what it keeps by `:/x`, and not the root.
-    let is_of_root = |part: &str| shape.starts_with(":/") && part == &shape[1..];
-    let parts = shape.split(separators).skip(1).filter(|part| !part.is_empty() && !is_of_root(part));
+    // git means the top of what it keeps by `:/`, and not the root. In a list of paths `:/x` is one of them.
+    let is_top = |part: &str| shape == ":/" && part == "/";
+    let parts = shape.split(separators).skip(1).filter(|part| !part.is_empty() && !is_top(part));
     let parts = parts.filter(|part| !is_address || !part.contains("//"));
     names.extend(parts);
     if let Some((before, _)) = shape.split_once(':').filter(|_| !is_flag && !is_address) {
@@ -181,6 +181,7 @@ mod tests {
             ("f=<a", "a"),
             (":(glob)a/**", "a/**"),
             (":/a", "a"),
+            (":/a/b", "/a/b"),
             (":!a", "a"),
             ("file:///a/%62", "/a/b"),
             ("FILE://localhost/a", "/a"),

@@ -31,6 +31,11 @@ pub(super) fn cleaned(suspects: &Suspects, call: &Call, context: &Context, disk:
     })
 }
 
+/// Whether git clears up the folder that it is in, since it is told of no other.
+pub(super) fn cleans_here(words: &[ShellWord]) -> bool {
+    Cleaning::of(words).is_some_and(|cleaning| cleaning.is_final && cleaning.places.is_empty())
+}
+
 /// A command that removes what git does not know, or puts it away.
 struct Cleaning<'line> {
     takes_ignored: bool,
@@ -45,23 +50,50 @@ impl<'line> Cleaning<'line> {
     fn of(words: &'line [ShellWord]) -> Option<Self> {
         let (_, rest) = started(words).split_first().filter(|(first, _)| name_of(&first.text) == "git")?;
         let (sub, words) = subcommand(rest)?;
-        let has =
-            |letters: &str, longs: &[&str]| options::has(words.iter().map(|word| word.text.as_str()), letters, longs);
-        let takes_ignored = match sub {
-            "clean" if has("n", &["--dry-run"]) => return None,
-            "clean" => has("xX", &[]),
-            "stash" if has("au", &["--all", "--include-untracked"]) => has("a", &["--all"]),
-            _ => return None,
-        };
-        // What stands behind `-e`.
-        let values = words.iter().enumerate().filter_map(|(at, word)| {
-            let value = options::value(&word.text, "e", &["--exclude"]).filter(|_| sub == "clean")?;
-            if value.is_empty() { words.get(at + 1).map(|word| word.text.as_str()) } else { Some(value) }
-        });
-        let is_value = |at: usize| at > 0 && matches!(words[at - 1].text.as_str(), "-e" | "--exclude");
-        let places = words.iter().enumerate().filter(|(at, word)| !word.is_flag() && !is_value(*at));
-        let places = places.map(|(_, word)| word.text.trim_start_matches("./")).filter(|_| sub == "clean").collect();
-        Some(Self { takes_ignored, is_final: sub == "clean", places, spared: values.collect() })
+        match sub {
+            "clean" => Self::of_clean(words),
+            "stash" => {
+                let has = |letters: &str, longs: &[&str]| {
+                    options::has(words.iter().map(|word| word.text.as_str()), letters, longs)
+                };
+                let takes_ignored = has("a", &["--all"]);
+                let takes_some = takes_ignored || has("u", &["--include-untracked"]);
+                takes_some.then(|| Self { takes_ignored, is_final: false, places: vec![], spared: vec![] })
+            }
+            _ => None,
+        }
+    }
+
+    /// The words behind `git clean`; none where it only says what it would do.
+    fn of_clean(words: &'line [ShellWord]) -> Option<Self> {
+        let mut cleaning = Self { takes_ignored: false, is_final: true, places: vec![], spared: vec![] };
+        let mut rest = words.iter().map(|word| word.text.as_str());
+        let mut is_over = false;
+        let mut only_says = false;
+        while let Some(word) = rest.next() {
+            let is_flag = word.len() > 1 && word.starts_with('-') && !is_over;
+            match word.strip_prefix("--").filter(|_| is_flag) {
+                Some("") => is_over = true,
+                Some(long) => match long.split_once('=') {
+                    Some((_, value)) => cleaning.spared.push(value),
+                    None if "exclude".starts_with(long) => cleaning.spared.extend(rest.next()),
+                    None => only_says |= "dry-run".starts_with(long),
+                },
+                None if is_flag => {
+                    // What stands behind an e is what is spared, whatever its letters are.
+                    let (letters, glued) = word[1..].split_once('e').map_or((&word[1..], None), |(a, b)| (a, Some(b)));
+                    only_says |= letters.contains('n');
+                    cleaning.takes_ignored |= letters.contains(['x', 'X']);
+                    match glued {
+                        Some("") => cleaning.spared.extend(rest.next()),
+                        Some(glued) => cleaning.spared.push(glued),
+                        None => {}
+                    }
+                }
+                None => cleaning.places.push(word.trim_start_matches("./")),
+            }
+        }
+        (!only_says).then_some(cleaning)
     }
 
     /// A protected file that git does not know, right in a folder. Deeper ones are those of parts of a project, and folders
@@ -96,4 +128,38 @@ fn is_meant(line: &str, name: &str) -> bool {
 fn is_ignored(folder: &str, name: &str, disk: &dyn Disk) -> bool {
     let lines = disk.lines(&format!("{folder}/.gitignore")).unwrap_or_default();
     lines.iter().any(|line| is_meant(line, name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_git_spares_is_neither_an_option_nor_a_place() {
+        let here = |line: &str| {
+            let words: Vec<ShellWord> = line.split(' ').map(ShellWord::plain).collect();
+            cleans_here(&words)
+        };
+        for line in [
+            "git clean -fdx",
+            "git clean -fdx -e keep",
+            "/usr/bin/git clean -fdx",
+            "git clean -fdx -enode",
+            "git clean -fdx -e -n",
+            "git clean -fd --exclude=n --exclude m",
+            "git -C . clean -fd --excl n",
+        ] {
+            assert!(here(line), "{line}");
+        }
+        for line in [
+            "git clean -n",
+            "git clean -fdxn",
+            "git clean --dry-run",
+            "git clean -fd src",
+            "git clean -fd -- -e",
+            "git stash -u",
+        ] {
+            assert!(!here(line), "{line}");
+        }
+    }
 }

@@ -144,6 +144,8 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
     let glued =
         rest.iter().any(|word| flags.iter().any(|flag| word.text.len() > flag.len() && word.text.starts_with(flag)));
     let codes = (0..rest.len()).filter(|at| is_code(*at)).filter_map(|at| rest.get(at + 1));
+    // What stands behind the script is for it, and no option.
+    let own = own_words(name, rest);
     // `-ne` and its like, with other letters before it.
     let ends = |word: &ShellWord, flag: &str| {
         flag.len() == 2 && word.is_flag() && !word.text.starts_with("--") && word.text.ends_with(&flag[1..])
@@ -160,10 +162,11 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
         return Some(CODE);
     }
     let only_says = |word: &ShellWord| matches!(word.text.as_str(), "-v" | "-V" | "--version" | "-h" | "--help");
-    let has_code = codes.clone().count() > 0 || rest.iter().any(only_says) || rest.iter().any(|word| word.text == "-m");
-    // What stands behind it is for the code. deno and bun have a word before it.
-    let script = rest.iter().filter(|word| !word.is_flag() && !matches!(word.text.as_str(), "run" | "test")).take(1);
-    if script.into_iter().any(ShellWord::is_made_file) && codes.clone().count() == 0 {
+    let is_code = |word: &ShellWord| flags.contains(&word.text.as_str()) || flags.iter().any(|flag| ends(word, flag));
+    let is_given = |word: &ShellWord| is_code(word) || word.text == "-m";
+    let has_code = own.iter().any(|word| is_given(word) || only_says(word));
+    // Whatever the code is, what stands behind it is for the code. A value of an option may be code as well.
+    if own.iter().take_while(|word| !is_given(word)).any(ShellWord::is_made_file) {
         return Some(GIVEN);
     }
     if !from_input || has_code || !command.given.is_empty() {
@@ -172,6 +175,23 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
     let mut piped = all.iter().filter(|other| command.joint == Joint::Pipe && !std::ptr::eq(*other, command));
     let says = |other: &Found| other.words.iter().skip(1).any(|word| starts(&word.text));
     (is_fed_with_the_unknown(command, all) || piped.any(says)).then_some(GIVEN)
+}
+
+/// The words of an interpreter up to its script, with it: the first that surely is no option, and no value of one.
+fn own_words<'line>(name: &str, rest: &'line [ShellWord]) -> &'line [ShellWord] {
+    // Letters that surely have no value.
+    let lone = if name.starts_with("python") { "bBdEiIOPqRsSuvx" } else { "w" };
+    let takes_none = |word: &ShellWord| {
+        let letters = word.text.strip_prefix('-').filter(|_| word.is_flag() && word.is_literal);
+        letters.is_some_and(|letters| letters.chars().all(|letter| lone.contains(letter)))
+    };
+    let is_script = |at: usize| {
+        let may_be_value = at > 0 && rest[at - 1].is_flag() && !takes_none(&rest[at - 1]) && rest[at - 1].text != "--";
+        // deno and bun have a word before it.
+        !rest[at].is_flag() && !may_be_value && !matches!(rest[at].text.as_str(), "run" | "test")
+    };
+    let script = (0..rest.len()).find(|at| is_script(*at));
+    &rest[..script.map_or(rest.len(), |at| at + 1)]
 }
 
 /// Whether code in the language of a program says that it starts others.

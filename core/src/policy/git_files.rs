@@ -41,12 +41,6 @@ pub(crate) fn handles_files(words: &[ShellWord]) -> bool {
     )
 }
 
-/// Whether git clears up the folder that it is in, since it is told of no other.
-pub(super) fn cleans_here(words: &[ShellWord]) -> bool {
-    let git = words.split_first().filter(|(first, _)| first.text == "git").and_then(|(_, rest)| subcommand(rest));
-    git.is_some_and(|(sub, words)| sub == "clean" && words.iter().all(ShellWord::is_flag))
-}
-
 /// How far git goes into the folders that its words name. What it takes in from the folder it is in, it keeps for itself.
 pub(super) fn descent(rest: &[ShellWord]) -> Descent {
     let Some((sub, words)) = subcommand(rest) else { return Descent::Named };

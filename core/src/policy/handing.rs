@@ -11,6 +11,7 @@ use super::filters::PrintedNames;
 use super::git_files::{handles_files, subcommand};
 use super::inert::started;
 use super::messages::is_no_file;
+use super::options::VALUED_OF_TAR;
 use super::printing::{Printed, printed};
 use super::reading::{Reading, builds, reading};
 use super::shell::{ANY, Joint, ShellWord, Way};
@@ -225,7 +226,7 @@ pub(super) fn taker(words: &[ShellWord]) -> Option<Taker<'_>> {
             // Letters of the first word count without a dash, with their values behind it in their order.
             let letters = rest.first().map_or("", |word| word.text.as_str());
             let old = Some(letters).filter(|text| !text.starts_with('-')).and_then(|text| text.find('T'));
-            let old = old.map(|at| letters[..at].chars().filter(|c| "bCfFgHIKLNVX".contains(*c)).count() + 1);
+            let old = old.map(|at| letters[..at].chars().filter(|c| VALUED_OF_TAR.contains(*c)).count() + 1);
             let is_short = |word: &ShellWord| {
                 !word.text.starts_with("--") && word.text.starts_with('-') && word.text.contains('T')
             };

@@ -14,13 +14,12 @@ use super::environment::is_command;
 use super::feeding::is_interpreter;
 use super::find_tests::is_passed_over;
 use super::git::GitLine;
+use super::gluing::{HandedTexts, glued, printed_words};
 use super::handing::{inner, marks};
 use super::implied::settings;
-use super::inert::started;
 use super::leaving_out::{left_out, stops_early};
-use super::printing::date_pattern;
 use super::reading::{Reading, reading};
-use super::shell::{ANY, OUTER, Piece, Redirect, STAR, Script, ShellWord, assignment};
+use super::shell::{ANY, OUTER, Piece, Script, ShellWord, assignment};
 use super::starts::starts;
 use super::suspects::{Found, Suspect, Suspects};
 use super::values::{fills_outside_quotes, is_literal, may_be};
@@ -29,6 +28,7 @@ use super::values::{fills_outside_quotes, is_literal, may_be};
 const DEEPEST: usize = 4;
 const MOST: usize = 200;
 const LONGEST: usize = 60_000;
+const TOO_MANY: &str = "it holds more texts that may be run than are looked at";
 
 /// What makes a text more than a name.
 const CODE: [char; 13] = [' ', '\t', '\n', '<', '>', '|', '&', ';', '!', '$', '`', '*', '?'];
@@ -42,9 +42,6 @@ const TELLING: &str = "7z 7za 7zz alias bzip2 cd chdir chgrp chmod chown cpio dd
 /// The same of programs that go through the folder they are in when they are told of no other.
 const SEARCHING: &str = "ack ag egrep fgrep grep rg";
 
-/// More texts than these are not put behind what takes its words from elsewhere.
-const MOST_HANDED: usize = 8;
-
 /// Interpreters in whose language a name needs no quotes.
 const WITHOUT_QUOTES: [&str; 3] = ["tclsh", "wish", "expect"];
 
@@ -56,14 +53,20 @@ impl Suspects {
         let mut length = 0;
         let mut texts: Vec<String> = self.found.iter().flat_map(|command| self.texts_of(command)).collect();
         texts.extend(self.found.iter().flat_map(|command| self.renamed(command)));
-        texts.extend(self.handed_words());
+        let handed = self.handed_words();
+        let mut is_cut = handed.is_cut;
+        texts.extend(handed.texts);
         // A command with other words is where the command is.
-        let printed: Vec<String> = self.found.iter().flat_map(printed_words).take(MOST_HANDED).collect();
+        let several = |text: &String| text.trim().contains([' ', '\t', '\n']);
+        let printed = HandedTexts::of(self.found.iter().flat_map(printed_words).filter(several));
         for command in &self.found {
-            for line in self.filled_in(command, &printed).into_iter().chain(glued(command)).take(MOST_HANDED) {
+            let mut lines = self.filled_in(command, &printed);
+            lines.append(glued(command));
+            is_cut |= lines.is_cut;
+            for line in lines.texts {
                 length += line.len();
                 if length > LONGEST {
-                    wide.unfinished = Some("it holds more texts that may be run than are looked at");
+                    wide.unfinished = Some(TOO_MANY);
                     return wide;
                 }
                 texts.extend(wide.take_text(&line, command.is_nested));
@@ -77,7 +80,7 @@ impl Suspects {
                 }
                 length += text.len();
                 if seen.len() > MOST || length > LONGEST {
-                    wide.unfinished = Some("it holds more texts that may be run than are looked at");
+                    wide.unfinished = Some(TOO_MANY);
                     return wide;
                 }
                 next.extend(wide.take_text(&text, true));
@@ -87,12 +90,14 @@ impl Suspects {
         if texts.iter().flat_map(|text| scripts_in(text)).any(|text| !seen.contains(&text)) {
             wide.unfinished = Some("texts that may be run are nested too deep");
         }
+        // What was left out may be the very one that matters.
+        wide.unfinished = wide.unfinished.or(is_cut.then_some(TOO_MANY));
         wide
     }
 
     /// Takes in the commands of a text, and says which texts they hold.
     fn take_text(&mut self, text: &str, is_nested: bool) -> Vec<String> {
-        let script = Script::read(text);
+        let script = self.told_here(&Script::read(text));
         for command in &script.commands {
             self.variables.learn_perhaps(&command.assignments, &command.words);
         }
@@ -160,39 +165,38 @@ impl Suspects {
     }
 
     /// What takes its words from elsewhere, with the words that the line says for it: `echo init | xargs git`.
-    fn handed_words(&self) -> Vec<String> {
-        let printed: Vec<String> = self.found.iter().flat_map(printed_words).take(MOST_HANDED).collect();
+    fn handed_words(&self) -> HandedTexts {
+        let printed = || self.found.iter().flat_map(printed_words);
         let marks = marks(self);
-        let mut lines = vec![];
+        let mut lines = HandedTexts::default();
         for command in &self.found {
             let takes = |word: &ShellWord| matches!(name_of(&word.text), "xargs" | "parallel");
             let Some(at) = command.words.iter().position(takes) else { continue };
             let Some(inner) = inner(&command.words[at + 1..]) else { continue };
             let inner: Vec<&str> = inner.iter().map(|word| word.raw.as_str()).collect();
             let inner = inner.join(" ");
-            for text in printed.iter().chain(command.given.iter().take(MOST_HANDED)) {
+            let handed = HandedTexts::of(printed().chain(command.given.iter().cloned()));
+            lines.append(handed.map(|text| {
                 let put = marks.iter().fold(inner.clone(), |line, mark| line.replace(mark, text));
-                lines.push(if put == inner { format!("{inner} {text}") } else { put });
-            }
+                if put == inner { format!("{inner} {text}") } else { put }
+            }));
         }
         lines
     }
 
     /// A command with the words that the line prints for it in the place of one that nobody knows: `grep $(echo -r x y)`. In
     /// quotes they would be one word.
-    fn filled_in(&self, command: &Found, printed: &[String]) -> Vec<String> {
+    fn filled_in(&self, command: &Found, printed: &HandedTexts) -> HandedTexts {
         let raw = |at: usize| command.words[at].raw.as_str();
         let is_open = |at: &usize| {
             let word = &command.words[*at];
             fills_outside_quotes(&word.raw) && self.variables.shapes(word).iter().any(|shape| shape.contains(ANY))
         };
-        let several = printed.iter().filter(|text| text.trim().contains([' ', '\t', '\n']));
-        let Some(open) = (1..command.words.len()).find(is_open) else { return vec![] };
-        let put = |text: &String| {
-            let words = (0..command.words.len()).map(|at| if at == open { text.as_str() } else { raw(at) });
+        let Some(open) = (1..command.words.len()).find(is_open) else { return HandedTexts::default() };
+        printed.map(|text| {
+            let words = (0..command.words.len()).map(|at| if at == open { text } else { raw(at) });
             words.collect::<Vec<_>>().join(" ")
-        };
-        several.map(put).collect()
+        })
     }
 
     /// The texts that a command may run, or hand to something that does.
@@ -261,83 +265,6 @@ fn programs_like(shape: &str) -> Vec<&'static str> {
         return vec![];
     }
     TELLING.split_whitespace().chain(SEARCHING.split_whitespace()).filter(|program| may_be(name, program)).collect()
-}
-
-/// A command with what the commands in its words print in their places, as far as that stands there: what is around a place
-/// belongs to the first of these words and to the last (`cat x$(echo ' .e')nv`).
-fn glued(command: &Found) -> Vec<String> {
-    let mut lines = vec![];
-    for (at, word) in command.words.iter().enumerate().skip(1) {
-        for (before, inside, behind) in substitutions(&word.raw) {
-            let script = Script::read(inside);
-            let texts = script.commands.iter().flat_map(|printing| {
-                let given = printing.redirects.iter().filter_map(Redirect::given).collect::<Vec<_>>();
-                words_printed(&printing.words, &given)
-            });
-            // In quotes it stays one word.
-            let is_quoted = before.matches('"').count() % 2 == 1;
-            for text in texts.filter(|text| !is_quoted || !text.contains([' ', '\t', '\n'])).take(MOST_HANDED) {
-                let put = format!("{before}{text}{behind}");
-                let raw = |place: usize| if place == at { put.as_str() } else { command.words[place].raw.as_str() };
-                lines.push((0..command.words.len()).map(raw).collect::<Vec<_>>().join(" "));
-            }
-        }
-    }
-    lines
-}
-
-/// The commands in a word, with what stands before and behind each.
-fn substitutions(raw: &str) -> Vec<(&str, &str, &str)> {
-    let mut found = vec![];
-    for (at, _) in raw.match_indices("$(").take(MOST_HANDED) {
-        let mut deep = 0_usize;
-        let end = raw[at + 1..].char_indices().find(|(_, c)| {
-            match c {
-                '(' => deep += 1,
-                ')' => deep -= 1,
-                _ => {}
-            }
-            deep == 0
-        });
-        found.extend(end.map(|(end, _)| (&raw[..at], &raw[at + 2..at + 1 + end], &raw[at + 2 + end..])));
-    }
-    let ticks: Vec<usize> = raw.match_indices('`').map(|(at, _)| at).take(2 * MOST_HANDED).collect();
-    found.extend(
-        ticks.as_chunks::<2>().0.iter().map(|[begin, end]| (&raw[..*begin], &raw[begin + 1..*end], &raw[end + 1..])),
-    );
-    found
-}
-
-/// What a command prints of its own words, as one text: also of those that print numbers, times or names with them.
-fn words_printed(words: &[ShellWord], given: &[String]) -> Vec<String> {
-    let Some((first, rest)) = started(words).split_first() else { return vec![] };
-    let operands = || rest.iter().filter(|word| !word.is_flag()).map(ShellWord::script).collect::<Vec<_>>();
-    match name_of(&first.text) {
-        "date" => rest.iter().filter_map(|word| date_pattern(&word.text)).map(|made| made.replace(STAR, "x")).collect(),
-        "wc" | "realpath" | "readlink" | "basename" | "seq" | "git" => vec![operands().join(" ")],
-        "dirname" => {
-            let above = |name: String| name.rsplit_once('/').map_or(".".to_owned(), |(folder, _)| folder.to_owned());
-            vec![operands().into_iter().map(above).collect::<Vec<_>>().join(" ")]
-        }
-        _ => printed_words_of(first, rest, given),
-    }
-}
-
-/// The words that a command prints as they stand, as one text; with and without what may be a format.
-fn printed_words(command: &Found) -> Vec<String> {
-    let Some((first, rest)) = command.words.split_first() else { return vec![] };
-    printed_words_of(first, rest, &command.given)
-}
-
-fn printed_words_of(first: &ShellWord, rest: &[ShellWord], given: &[String]) -> Vec<String> {
-    let is_option = |word: &&ShellWord| matches!(word.text.as_str(), "-n" | "-e" | "-E" | "-ne" | "-en" | "--");
-    let rest: Vec<String> = rest.iter().skip_while(is_option).map(ShellWord::script).collect();
-    match name_of(&first.text) {
-        "echo" => vec![rest.join(" ")],
-        "cat" => given.to_vec(),
-        "printf" => vec![rest.join(" "), rest.get(1..).unwrap_or_default().join(" ")],
-        _ => vec![],
-    }
 }
 
 /// The code that a word may be. What the shell fills in is for others to judge: here it is what stands there in quotes.
@@ -441,6 +368,21 @@ mod tests {
         assert!(of("make --eval 'all: ; cat a'").unfinished.is_none());
         let long = format!("make --eval '{}'", "rm a; ".repeat(1_000));
         assert!(of(&long).unfinished.is_some());
+        let many = |most: usize| (0..most).map(|at| format!("a$(echo {at})")).collect::<Vec<_>>().join(" ");
+        assert!(of(&format!("rm {}", many(8))).unfinished.is_none());
+        for line in [
+            format!("rm {} x$(echo ' /home/ann/')p", many(40)),
+            format!("rm x{}", "$(echo a)".repeat(40)),
+            format!("rm x{}", "`echo a`".repeat(40)),
+            format!("{} cat x$(echo ' .e')nv", (0..40).map(|at| format!("echo a {at};")).collect::<String>()),
+            format!("{} echo b | xargs cat", (0..40).map(|at| format!("echo a {at};")).collect::<String>()),
+        ] {
+            assert!(of(&line).unfinished.is_some(), "{line}");
+        }
+        // The same text over and over is one, and where nothing takes them they are none.
+        assert!(of(&format!("{} cat x$(echo ' .e')nv", "echo a b; ".repeat(40))).unfinished.is_none());
+        let printed = (0..40).map(|at| format!("echo step {at}; ")).collect::<String>();
+        assert!(of(&format!("{printed} make")).unfinished.is_none());
         let deep = "\"a 'b \\\"c d\\\"'\"".to_owned();
         assert!(of(&format!("make --eval {deep}")).unfinished.is_none());
     }

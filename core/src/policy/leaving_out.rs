@@ -2,6 +2,7 @@
 
 use super::command::{is_the_systems, name_of};
 use super::inert::started;
+use super::options::VALUED_OF_TAR;
 use super::shell::ShellWord;
 use super::suspects::{Found, Suspects};
 
@@ -66,9 +67,6 @@ const LONE: [&str; 16] = [
     "--xz",
 ];
 
-/// The letters of tar that have a value, which stand without a dash in its first word.
-const VALUED_OF_TAR: &str = "bCfFgHIKLNTVX";
-
 /// What a command leaves out, where that is certain: behind `=`, or in the word behind an option that no other one can
 /// have for its value. Where options end early, only what stands behind `=` is certain.
 pub(super) fn left_out(words: &[ShellWord], stops_early: impl Fn() -> bool) -> Vec<LeftOut<'_>> {
@@ -130,6 +128,7 @@ fn begins_anew(
 ) -> bool {
     let Some(previous) = at.checked_sub(1).map(|at| &rest[at]) else { return true };
     let is_tar = matches!(name, "tar" | "gtar" | "bsdtar");
+    // Without a dash they stand in its first word.
     let values = rest[0].text.chars().filter(|letter| VALUED_OF_TAR.contains(*letter)).count();
     if is_tar && !rest[0].is_flag() && at <= values || !previous.is_known() {
         return false;

@@ -21,6 +21,7 @@
 //! for whoever is asked.
 
 mod access;
+mod archives;
 mod awk;
 mod below;
 mod call;
@@ -51,6 +52,7 @@ mod functions;
 mod git;
 mod git_files;
 mod glob;
+mod gluing;
 mod handed_removal;
 mod handing;
 mod implied;
@@ -106,6 +108,7 @@ mod starts;
 mod suspects;
 #[cfg(test)]
 mod table;
+mod telling;
 mod templates;
 mod through_links;
 mod tokens;

@@ -1,5 +1,8 @@
 //! Options as programs take them: long ones cut short, short ones run together, values behind `=` or right behind.
 
+/// The letters of tar that have a value.
+pub(super) const VALUED_OF_TAR: &str = "bCfFgHIKLNTVX";
+
 /// What stands behind one of these options in a word: empty where its value is the next word. A long option may be cut
 /// short, and a letter may stand behind others.
 pub(super) fn value<'word>(word: &'word str, letters: &str, longs: &[&str]) -> Option<&'word str> {

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
+use super::archives::{Archiving, Deed};
 use super::call::{Call, Context, Disk};
-use super::candidates::names_in;
 use super::command::name_of;
-use super::folders::Folders;
+use super::folders::{Folders, changes_folder, targets};
 use super::inert::started;
 use super::options;
 use super::path::{absolute, lies_in};
 use super::safety::is_protected;
 use super::shell::ShellWord;
-use super::starts::runs_elsewhere;
-use super::suspects::{Found, Suspects};
+use super::starts::starts;
+use super::suspects::Suspects;
 use super::values::is_literal;
 
 /// Folders whose content is copied, and where to.
@@ -69,8 +69,15 @@ fn poured_words(words: &[ShellWord]) -> Option<Pouring> {
     let has = |letters: &str, longs: &[&str]| options::has(rest.iter().map(|word| word.text.as_str()), letters, longs);
     let is_whole = has("T", &["--no-target-directory"]);
     let mut operands: Vec<&ShellWord> = rest.iter().filter(|word| !word.is_flag()).collect();
-    let into = operands.pop()?;
-    let is_for_all = into.text.starts_with('/') && into.text.trim_matches('/').split('/').count() < 2;
+    let last = operands.last().copied()?.clone();
+    let mut into = if matches!(name, "cp" | "mv") { said_before(rest) } else { vec![] };
+    // With a target before them, all are sources.
+    if into.is_empty() {
+        operands.pop();
+    }
+    into.push(last);
+    let is_short = |into: &ShellWord| into.text.starts_with('/') && into.text.trim_matches('/').split('/').count() < 2;
+    let is_for_all = into.iter().any(is_short);
     let is_content = |text: &str| match name {
         "rsync" | "cp" | "mv" if is_for_all => true,
         "rsync" => text.ends_with('/') || text.ends_with("/.") || matches!(text, "." | ".."),
@@ -80,7 +87,18 @@ fn poured_words(words: &[ShellWord]) -> Option<Pouring> {
     };
     operands.retain(|word| is_content(&word.text));
     let sources: Vec<ShellWord> = operands.into_iter().cloned().collect();
-    (!sources.is_empty()).then(|| Pouring { sources, into: vec![into.clone()] })
+    (!sources.is_empty()).then_some(Pouring { sources, into })
+}
+
+/// The folders that `-t` may name. Where the letter stands in the value of another option, the last word counts as well.
+fn said_before(rest: &[ShellWord]) -> Vec<ShellWord> {
+    let said = rest.iter().enumerate().filter_map(|(at, word)| {
+        match options::value(&word.text, "t", &["--target-directory"])? {
+            "" => rest.get(at + 1).cloned(),
+            glued => Some(ShellWord::read(glued)),
+        }
+    });
+    said.collect()
 }
 
 /// The folders that `tar c … | tar x …` copies, each with each.
@@ -102,32 +120,67 @@ fn through_archives(suspects: &Suspects) -> Vec<Pouring> {
 
 /// A folder that decides for its user, or for everyone, into which an archive is unpacked: what is in that nobody knows.
 pub(super) fn unpacked(suspects: &Suspects, call: &Call, context: &Context) -> Option<String> {
-    // What another machine is told to do in a text is done there.
-    let is_elsewhere = |command: &&Found| command.words.first().is_some_and(|word| runs_elsewhere(name_of(&word.text)));
-    let stands_here = |words: &[ShellWord]| {
-        let holds = |text: &ShellWord| words.iter().all(|word| text.text.contains(&word.text));
-        !suspects.found.iter().filter(is_elsewhere).any(|command| command.words.iter().any(holds))
-    };
     let folders = Folders::of(suspects, call, context).all;
     let decides = |folder: &String| {
         let holds_home = context.home.as_deref().is_some_and(|home| lies_in(home, folder));
         holds_home || is_of_all(folder)
     };
-    let mut gone_to: Option<&ShellWord> = None;
-    for suspect in &suspects.commands {
-        let own = started(&suspect.words);
-        if own.first().is_some_and(|first| matches!(first.text.as_str(), "cd" | "pushd")) {
-            gone_to = own.get(1);
-        }
-        let unpacking = Archiving::of(&suspect.words).filter(|one| one.deed == Deed::Unpacks);
-        let Some(unpacking) = unpacking.filter(|_| stands_here(&suspect.words)) else { continue };
-        let into = unpacking.folders.iter().chain(gone_to.filter(|_| unpacking.folders.is_empty()));
-        let shapes = into.flat_map(|word| suspects.variables.spellings(word));
-        if let Some(folder) = shapes.flat_map(|shape| seen_from(&folders, &shape, context)).find(decides) {
-            return Some(folder);
+    // The order counts only for what stands in the line itself, and is done once.
+    let is_ordered = !suspects.found.iter().any(|command| command.is_repeated);
+    let plain = suspects.commands.iter().take(suspects.plain);
+    let others = suspects.commands.iter().skip(suspects.in_line);
+    let mut way = Way::default();
+    if !is_ordered {
+        suspects.commands.iter().for_each(|suspect| way.take(&suspect.words));
+    }
+    let mut places = vec![];
+    for suspect in plain {
+        for start in starts(&suspect.words) {
+            let words = &suspect.words[start..];
+            if is_ordered {
+                way.take(words);
+            }
+            places.extend(unpacked_into(words, if is_ordered { &way.last } else { &way.all }));
         }
     }
-    None
+    others.clone().for_each(|suspect| way.take(&suspect.words));
+    places.extend(others.flat_map(|suspect| unpacked_into(&suspect.words, &way.all)));
+    let shapes = places.iter().flat_map(|word| suspects.variables.spellings(word));
+    shapes.flat_map(|shape| seen_from(&folders, &shape, context)).find(decides)
+}
+
+/// The folders that something went to.
+#[derive(Default)]
+struct Way {
+    all: Vec<ShellWord>,
+    last: Vec<ShellWord>,
+}
+
+impl Way {
+    fn take(&mut self, words: &[ShellWord]) {
+        let words = started(words);
+        if !words.first().is_some_and(|first| changes_folder(&first.text)) {
+            return;
+        }
+        // Back to one of those before.
+        let is_back = match words.get(1) {
+            Some(word) => word.text == "-" || word.text.starts_with('+'),
+            None => words[0].text == "pushd",
+        };
+        if is_back || words[0].text == "popd" {
+            self.last = self.all.clone();
+            return;
+        }
+        self.last = targets(words);
+        self.all.extend(self.last.clone());
+    }
+}
+
+/// Where a command unpacks an archive: where it is told to, or where the line has gone.
+fn unpacked_into(words: &[ShellWord], gone_to: &[ShellWord]) -> Vec<ShellWord> {
+    let Some(unpacking) = Archiving::of(words).filter(|one| one.deed == Deed::Unpacks) else { return vec![] };
+    let gone_to = gone_to.iter().filter(|_| !unpacking.is_placed).cloned();
+    unpacking.folders.iter().cloned().chain(gone_to).collect()
 }
 
 /// What lies right in these decides for everyone on the machine.
@@ -138,145 +191,4 @@ fn is_of_all(folder: &str) -> bool {
 fn seen_from(folders: &[String], shape: &str, context: &Context) -> Vec<String> {
     let seen = folders.iter().filter(|_| is_literal(shape));
     seen.filter_map(|folder| absolute(shape, folder, context.home.as_deref())).collect()
-}
-
-/// What a program does with an archive.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Deed {
-    Packs,
-    Unpacks,
-}
-
-/// A command that packs or unpacks.
-struct Archiving {
-    deed: Deed,
-    /// The folders that it is told to work in.
-    folders: Vec<ShellWord>,
-    /// What else is named.
-    named: Vec<ShellWord>,
-}
-
-impl Archiving {
-    fn of(words: &[ShellWord]) -> Option<Self> {
-        let (first, rest) = started(words).split_first()?;
-        match name_of(&first.text) {
-            "tar" | "gtar" | "bsdtar" | "star" => {
-                let read = Letters::read(rest, "bCfFgHIKLNTVX", &["--directory", "--file", "--exclude"]);
-                let has =
-                    |letter: char, longs: &[&str]| read.has(letter) || longs.iter().any(|long| read.has_long(long));
-                let deed = match () {
-                    () if has('O', &["--to-stdout"]) => return None,
-                    () if has('x', &["--extract", "--get"]) => Deed::Unpacks,
-                    () if has('c', &["--create"]) => Deed::Packs,
-                    () => return None,
-                };
-                let folders = read.values('C').chain(read.long_values("--directory")).collect();
-                Some(Self { deed, folders, named: read.operands })
-            }
-            "unzip" | "bsdunzip" => {
-                let read = Letters::read(rest, "dPx", &[]);
-                // Those by which it only tells.
-                let tells = ['l', 'p', 't', 'v', 'z', 'Z'].into_iter().any(|letter| read.has(letter));
-                let unpacks = || Self { deed: Deed::Unpacks, folders: read.values('d').collect(), named: vec![] };
-                (!tells).then(unpacks)
-            }
-            name => unpacks(name, rest).then(|| {
-                let names = rest.iter().flat_map(|word| names_in(&word.text).into_iter().chain(behind_output(word)));
-                let folders = names.map(|name| ShellWord::read(&name)).collect();
-                Self { deed: Deed::Unpacks, folders, named: vec![] }
-            }),
-        }
-    }
-}
-
-/// `-o$HOME` of 7z.
-fn behind_output(word: &ShellWord) -> Option<String> {
-    word.text.strip_prefix("-o").map(str::to_owned)
-}
-
-/// Whether a program of which less is known unpacks: any of its words may name the folder.
-fn unpacks(name: &str, rest: &[ShellWord]) -> bool {
-    let has = |letters: &str, longs: &[&str]| options::has(rest.iter().map(|word| word.text.as_str()), letters, longs);
-    let order = rest.iter().find(|word| !word.is_flag()).map_or("", |word| word.text.as_str());
-    match name {
-        "7z" | "7za" | "7zr" | "7zz" | "rar" | "unrar" => matches!(order, "x" | "e"),
-        "jar" | "ar" => order.len() < 8 && order.contains('x') || has("x", &["--extract"]),
-        "unar" | "dtrx" | "unsquashfs" | "cabextract" | "aunpack" | "patool" => true,
-        "dpkg" | "dpkg-deb" => has("xRX", &["--extract", "--vextract", "--raw-extract"]),
-        "ditto" => has("x", &[]),
-        "pax" => has("r", &[]),
-        name if name.starts_with("python") => {
-            rest.iter().any(|word| matches!(word.text.as_str(), "zipfile" | "tarfile")) && has("e", &["--extract"])
-        }
-        _ => false,
-    }
-}
-
-/// Options in letters, as tar and unzip take them: some with a value, which stands right behind or is the next word.
-struct Letters {
-    given: Vec<(char, Option<ShellWord>)>,
-    longs: Vec<(String, Option<ShellWord>)>,
-    operands: Vec<ShellWord>,
-}
-
-impl Letters {
-    fn read(words: &[ShellWord], with_value: &str, long_with_value: &[&str]) -> Self {
-        let mut read = Self { given: vec![], longs: vec![], operands: vec![] };
-        let mut rest = words.iter().enumerate();
-        while let Some((at, word)) = rest.next() {
-            if word.text.starts_with("--") {
-                let (name, value) = match word.text.split_once('=') {
-                    Some((name, value)) => (name, Some(ShellWord::read(value))),
-                    None => (word.text.as_str(), None),
-                };
-                let takes_next = value.is_none() && long_with_value.contains(&name);
-                let value = if takes_next { rest.next().map(|(_, word)| word.clone()) } else { value };
-                read.longs.push((name.to_owned(), value));
-                continue;
-            }
-            // Without a dash only in the first place: `tar xzf a`.
-            let bundle = match word.text.strip_prefix('-') {
-                Some(bundle) => bundle,
-                None if at == 0 && word.text.len() < 8 && word.text.chars().all(char::is_alphabetic) => &word.text,
-                None => {
-                    read.operands.push(word.clone());
-                    continue;
-                }
-            };
-            let is_old = !word.text.starts_with('-');
-            for (place, letter) in bundle.char_indices() {
-                if !with_value.contains(letter) {
-                    read.given.push((letter, None));
-                    continue;
-                }
-                let behind = &bundle[place + letter.len_utf8()..];
-                let is_glued = !is_old && !behind.is_empty();
-                let value =
-                    if is_glued { Some(ShellWord::read(behind)) } else { rest.next().map(|(_, word)| word.clone()) };
-                read.given.push((letter, value));
-                if is_glued {
-                    break;
-                }
-            }
-        }
-        read
-    }
-
-    fn has(&self, letter: char) -> bool {
-        self.given.iter().any(|(given, _)| *given == letter)
-    }
-
-    /// Long options may be cut short.
-    fn has_long(&self, long: &str) -> bool {
-        self.longs.iter().any(|(given, _)| given.len() > 3 && long.starts_with(given.as_str()))
-    }
-
-    fn values(&self, letter: char) -> impl Iterator<Item = ShellWord> {
-        self.given.iter().filter(move |(given, _)| *given == letter).filter_map(|(_, value)| value.clone())
-    }
-
-    fn long_values(&self, long: &str) -> impl Iterator<Item = ShellWord> {
-        let is_it = move |given: &str| given.len() > 3 && long.starts_with(given);
-        self.longs.iter().filter(move |(given, _)| is_it(given)).filter_map(|(_, value)| value.clone())
-    }
 }

@@ -219,11 +219,15 @@ fn is_target(name: &str) -> bool {
     matches!(name.to_ascii_uppercase().as_str(), "DESTDIR" | "HOME" | "PATH" | "PREFIX" | "SHELL" | "SYSROOT")
 }
 
-/// The folder of this machine in `/:/h` and in `type=bind,source=/,target=/h`.
+/// The folder of this machine in `/:/h` and in `type=bind,source=/,target=/h`, whatever option it is glued to.
 fn given_folder(shape: &str) -> String {
-    let named = shape.split(',').find_map(|part| part.strip_prefix("source=").or_else(|| part.strip_prefix("src=")));
-    let folder = named.or_else(|| shape.split(':').next()).unwrap_or_default();
-    folder.trim_start_matches("--volume=").trim_start_matches("-v").to_owned()
+    let value = match shape.strip_prefix('-') {
+        Some(long) if long.starts_with('-') => long.split_once('=').map_or(long, |(_, value)| value),
+        Some(letters) => letters.trim_start_matches(|c: char| c.is_ascii_alphabetic()).trim_start_matches('='),
+        None => shape,
+    };
+    let named = value.split(',').find_map(|part| part.strip_prefix("source=").or_else(|| part.strip_prefix("src=")));
+    named.or_else(|| value.split(':').next()).unwrap_or_default().to_owned()
 }
 
 /// What is removed in a text that something may run.

@@ -136,7 +136,7 @@ pub(super) fn orders_removal(word: &ShellWord) -> bool {
     text.split(ENDS).any(|part| ORDERS.contains(&part) || orders(part))
 }
 
-/// The same where only a program that does nothing else counts.
+/// The same where only a program that does nothing else counts, or what find removes.
 pub(super) fn names_remover(word: &ShellWord) -> bool {
-    word.text.split(ENDS).any(|part| is_own(name_of(part)))
+    word.text.split(ENDS).any(|part| is_own(name_of(part)) || part == "-delete")
 }

@@ -2,7 +2,8 @@
 
 use super::languages::Meaning;
 use super::sed_words::{behind_flag, joined, scripts, with_places};
-use super::shell::{ANY, OUTER, ShellWord};
+use super::shell::{ANY, OUTER, Piece, ShellWord};
+use super::values::Variables;
 
 /// Whether sed is given nothing but scripts that put text in the place of text, or pick lines: nothing that runs or writes.
 pub(crate) fn edits_only(rest: &[ShellWord]) -> bool {
@@ -42,6 +43,22 @@ pub(crate) fn meaning(rest: &[ShellWord], input: impl Fn() -> Option<Vec<String>
         take(&texts.join("\n"));
     }
     meaning
+}
+
+/// Whether a script is unclear where a variable that the line fills with anything stands in it. What only the environment
+/// knows is text.
+pub(crate) fn may_run_any(rest: &[ShellWord], variables: &Variables) -> bool {
+    let is_any = |piece: &Piece| {
+        let alone = ShellWord { pieces: vec![piece.clone()], ..ShellWord::default() };
+        let is_variable = matches!(piece, Piece::Variable(_) | Piece::MadeOf(..));
+        is_variable && variables.shapes(&alone).iter().any(|shape| shape.contains(ANY))
+    };
+    let filled = |word: &ShellWord| {
+        let pieces = word.pieces.iter().map(|piece| if is_any(piece) { Piece::Unknown } else { piece.clone() });
+        ShellWord { pieces: pieces.collect(), ..word.clone() }
+    };
+    let is_filled = rest.iter().any(|word| word.pieces.iter().any(is_any));
+    is_filled && meaning(&rest.iter().map(filled).collect::<Vec<_>>(), || Some(vec![])).is_unclear
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -78,6 +78,12 @@ pub(crate) struct Suspects {
     pub(crate) flow: Flow,
     /// Texts that a shell may reckon with.
     pub(crate) reckoned: Vec<String>,
+    /// The first of the commands are those that stand in the line itself, in their order: this many.
+    pub(crate) plain: usize,
+    /// Behind them are those that they start, up to here.
+    pub(crate) in_line: usize,
+    /// What is told to other machines is left out.
+    pub(super) is_of_here: bool,
     /// The names of functions that it defines.
     functions: BTreeSet<String>,
     text: usize,
@@ -87,8 +93,14 @@ pub(crate) struct Suspects {
 
 impl Suspects {
     pub(crate) fn of(script: &Script) -> Self {
-        let mut suspects = Self::default();
+        Self::read_from(script, false)
+    }
+
+    pub(super) fn read_from(script: &Script, is_of_here: bool) -> Self {
+        let mut suspects = Self { is_of_here, ..Self::default() };
         let mut scripts = suspects.look(&parted(script));
+        suspects.plain = suspects.found.iter().filter(|command| !command.words.is_empty()).count();
+        suspects.in_line = suspects.commands.len();
         for _ in 0..DEEPEST {
             let mut next = vec![];
             for script in scripts {
@@ -143,6 +155,7 @@ impl Suspects {
 
     /// Takes in commands and what they start; the texts that they may run as scripts are still to be read.
     fn look(&mut self, script: &Script) -> Vec<String> {
+        let script = &self.told_here(script);
         self.is_unsure |= script.is_unsure;
         self.reckoned.extend(script.reckoned.iter().cloned());
         self.functions.extend(script.functions.iter().cloned());

@@ -4,6 +4,7 @@ use super::awk;
 use super::code;
 use super::command::name_of;
 use super::receivers;
+use super::sed;
 use super::shell::{ANY, Piece, ShellWord};
 use super::starts::{WITH_A_WORD, starts};
 use super::suspects::Suspects;
@@ -40,8 +41,14 @@ impl Suspects {
         let shapes = |word: &ShellWord| self.variables.shapes(word);
         let evaluated = name_of(&word.text) == "eval"
             && words[start + 1..].iter().flat_map(shapes).any(|shape| shape.contains(ANY));
-        let code = awk::code(&words[start + 1..]).filter(|_| awk::is_awk(name_of(&word.text)));
-        if evaluated || code.is_some_and(|code| shapes(code).iter().any(|shape| awk::may_begin_with_any(shape))) {
+        let rest = &words[start + 1..];
+        let is_any = |shape: &String| awk::may_begin_with_any(awk::behind_option(shape));
+        let is_made = match name_of(&word.text) {
+            name if awk::is_awk(name) => awk::codes(rest).into_iter().any(|code| shapes(code).iter().any(is_any)),
+            "sed" | "gsed" => sed::may_run_any(rest, &self.variables),
+            _ => false,
+        };
+        if evaluated || is_made {
             self.unseen = Some("it runs a text that nobody can read here");
         }
         if is_own || word.is_literal {

@@ -64,6 +64,9 @@ pub(crate) fn meaning(words: &[ShellWord], command: &Found, all: &[Found]) -> Me
     let Some((first, rest)) = words.split_first() else { return Meaning::default() };
     let name = name_of(&first.text);
     let input = || ProgramInput::of(command, all);
+    if takes_made_script(name, rest) {
+        return Meaning::unclear();
+    }
     match name {
         "sed" | "gsed" => sed::meaning(rest, || input().texts()),
         name if awk::is_awk(name) => {
@@ -107,6 +110,31 @@ pub(crate) fn meaning(words: &[ShellWord], command: &Found, all: &[Found]) -> Me
         name if ex::is_editor(name) => ex::read_by_vim(name, rest, &input()),
         name => general::code(name, rest, command, input),
     }
+}
+
+/// Whether a program with a language gets its script from another one, as a file: `awk -f <(x)`.
+fn takes_made_script(name: &str, rest: &[ShellWord]) -> bool {
+    let (letters, longs): (&str, &[&str]) = match name {
+        "sed" | "gsed" => ("f", &["--file"]),
+        name if awk::is_awk(name) => ("fEi", &["--file", "--exec", "--include"]),
+        "psql" => ("f", &["--file"]),
+        "sqlite3" => ("", &["-init", "--init"]),
+        "gdb" => ("x", &["-x", "-ix", "-command", "--command", "--init-command", "-init-command"]),
+        "lldb" => ("sS", &["--source"]),
+        "jq" | "gojq" | "jaq" | "yq" => return false,
+        "tmux" => ("f", &["source"]),
+        "screen" => ("c", &[]),
+        "emacs" => ("lq", &["--load", "--script", "-script", "-load"]),
+        // The script is a word of theirs.
+        "gnuplot" | "expect" | "tclsh" | "m4" => return rest.iter().any(ShellWord::is_made_file),
+        name if ex::is_editor(name) => ("sSu", &[]),
+        _ => return false,
+    };
+    rest.iter().enumerate().any(|(at, word)| match options::value(&word.text, letters, longs) {
+        Some("") => rest.get(at + 1).is_some_and(ShellWord::is_made_file),
+        Some(value) => ShellWord { text: value.to_owned(), ..word.clone() }.is_made_file(),
+        None => false,
+    })
 }
 
 /// The values of options, behind them or glued to them.

@@ -26,6 +26,26 @@ fn a_text_that_may_run_anything_is_asked_for_in_every_mode() {
         "make --eval \"$(rev x)\"",
         "python3 <(rev x)",
         "node <(rev x)",
+        "gawk --source=\"$(rev x)\" f",
+        "gawk -e 1 -e \"$(rev x)\" f",
+        "gawk -e\"$(rev x)\" f",
+        "gawk -i inplace \"$(rev x)\" f",
+        "gawk -f lib.awk -e \"$(rev x)\" f",
+        "p=$(rev x); sed \"$p\" f",
+        "p=$(rev x); sed -e 1d -e \"$p\" f",
+        "awk -f <(rev x) f",
+        "gawk --file=<(rev x) f",
+        "sed -f <(rev x) f",
+        "sed -nf <(rev x) f",
+        "psql -f <(rev x)",
+        "gdb -batch -x <(rev x)",
+        "vim -es -S <(rev x)",
+        "expect <(rev x)",
+        "python3 <(rev x) -c 1",
+        "python3 -W ignore <(rev x)",
+        "node -r ./a.js <(rev x)",
+        "node -r <(rev x) a.js",
+        "rev x | python3 - -c 1",
         "awk 'BEGIN{print \"#\" >> \".g\" \"it/config\"}'",
         "vim -es -c 'call delete($HOME,\"rf\")' -c q",
         "vim -c 'norm ix' f",
@@ -115,7 +135,19 @@ fn a_text_that_is_understood_is_not_asked_for() {
 #[test]
 fn what_is_filled_into_the_middle_of_an_order_is_text() {
     let lines = ["awk \"NR==$(wc -l < f)\" f", "awk -v d=\"$(date)\" '{print d}' f", "python3 -c 'print(1)' <(ls)"];
-    let cases = lines.map(|line| format!("Bash {line}"));
+    let more = [
+        "python3 a.py <(ls)",
+        "python3 -u a.py <(ls) -c 1",
+        "python3 -m json.tool <(ls)",
+        "awk '{print $1}' <(ls)",
+        "awk -f a.awk <(ls)",
+        "gawk -F, -v a=\"$(date)\" -f a.awk \"$(ls)\"",
+        "sed -n 1p <(ls)",
+        "n=$(wc -l < f); sed -n \"${n}p\" f",
+        "for v in $(ls); do sed -i \"s/a/$v/\" f; done",
+    ];
+    let lines = lines.into_iter().chain(more);
+    let cases: Vec<String> = lines.map(|line| format!("Bash {line}")).collect();
     let cases: Vec<(&str, Decision)> = cases.iter().map(|line| (line.as_str(), Decision::Allow)).collect();
     check_each(Mode::BypassPermissions, &ANYTHING, &cases);
 }

@@ -108,6 +108,9 @@ fn what_a_file_holds_counts_only_where_the_line_does_not_change_it_before() {
         "cp -r ../q/. .",
         "rsync -a ../q/ ./",
         "cp -rT ../q .",
+        "cp -rt . ../q/.",
+        "cp -r --target-directory=. ../q/.",
+        "cp -rS.bat ../q/. .",
     ] {
         let ruling = on_disk(line);
         assert_ne!(ruling.decision, Allow, "{line}: {}", ruling.why);
@@ -120,6 +123,7 @@ fn what_a_file_holds_counts_only_where_the_line_does_not_change_it_before() {
         "patch -p1 < good.patch && make",
         "cp -r ../r/. .",
         "cp -r ../q/. ../r/",
+        "cp -rt ../r ../q/.",
     ] {
         let ruling = on_disk(line);
         assert_eq!(ruling.decision, Allow, "{line}: {}", ruling.why);
@@ -149,6 +153,28 @@ fn an_archive_is_not_unpacked_unasked_where_its_files_decide_for_people() {
                 "7z -y x a.7z -o$HOME",
                 "cd ~; ls; unzip /tmp/a.zip",
                 "curl -sL https://h/x.tgz | tar xz -C ~",
+                // The same words for another machine hide nothing of what is done here.
+                "tar xzf a.tgz -C / ; ssh host 'tar xzf a.tgz -C /'",
+                "bash -c 'tar x\"z\"f a.tgz -C /'; ssh host 'tar xzf a.tgz -C /'",
+                "ssh -o 'ProxyCommand=tar xzf a.tgz -C /' host",
+                // Whatever way leads there.
+                "cd && tar xf /tmp/a.tar",
+                "cd -- ~; unzip /tmp/a.zip",
+                "builtin cd ~; tar xf /tmp/a.tar",
+                "cd ~; env tar xf /tmp/a.tar; cd /tmp",
+                "cd ~; cd /tmp; cd -; tar xf a.tar",
+                "f() { tar xf /tmp/a.tar; }; cd ~; f",
+                "tar xf a.tar; bash -c 'cd ~; tar xf a.tar'",
+                "cd ~ && 7z x /tmp/a.7z",
+                "cd ~ && unrar x /tmp/a.rar",
+                "cd ~ && jar xf /tmp/a.jar",
+                // Options as these programs read them.
+                "unzip site -d ~",
+                "unzip data -d ~",
+                "tar xf a.tar --dir ~",
+                "tar xf a.tar -C ~ -- -O .bashrc",
+                "tar xf a.tar -C ~ --suffix -O",
+                "tar xf a.tar -C ~ --suffix --to-stdout",
             ][..],
         ),
         (
@@ -166,6 +192,11 @@ fn an_archive_is_not_unpacked_unasked_where_its_files_decide_for_people() {
                 "tar cz . | ssh host 'tar xz -C /'",
                 "docker exec c bash -c \"tar xzf /tmp/x.tgz -C /usr\"",
                 "7z x a.7z -oout",
+                "tar xf a.tar -O",
+                "unzip -p a.zip x",
+                "pushd build && make; popd; tar xf a.tar",
+                "env tar xf a.tar; cd ~ && ls",
+                "ssh -p 22 host 'cd / && tar xz'",
             ][..],
         ),
     ] {

@@ -94,10 +94,12 @@ fn from_inside(agent: &AgentAround, pid: u32, front: &str) -> Fault {
 }
 
 /// Why this process may not do this for a session at an editor, in words; none where it may. What an agent tried is put on
-/// the record.
+/// the record. An editor of which nobody can tell who opened it may: prompts are answered elsewhere then, and what an agent
+/// left behind could start a Claude Code by itself.
 pub(super) async fn barred_at_the_editor(paths: &Paths, what: &str) -> Option<String> {
     let ours = PeerProcess::ours();
-    let fault = from_inside(&agent_of(paths, ours).await?, ours.pid(), AT_THE_EDITOR);
+    let agent = agent_of(paths, ours).await.filter(|agent| matches!(agent, AgentAround::Known(_)))?;
+    let fault = from_inside(&agent, ours.pid(), AT_THE_EDITOR);
     put_on_record(what).await;
     Some(format!("refused to {what}: {}", in_words(&fault)))
 }

@@ -90,13 +90,13 @@ fn unpacks(name: &str, rest: &[ShellWord]) -> bool {
 
 /// Options in letters, as tar and unzip take them: some with a value, which stands right behind or is the next word.
 struct Letters {
-    given: Vec<Given>,
-    longs: Vec<Given>,
+    given: Vec<GivenOption>,
+    longs: Vec<GivenOption>,
     operands: Vec<ShellWord>,
 }
 
 /// An option by its letter or its name, as it was written.
-struct Given {
+struct GivenOption {
     name: String,
     value: Option<ShellWord>,
     /// It may be the value of the one before it.
@@ -123,7 +123,7 @@ impl Letters {
                 // Another one may take the next word as well, as `--suffix` does.
                 let may_take_next = value.is_none() && !takes_next;
                 let value = if takes_next { rest.next().map(|(_, word)| word.clone()) } else { value };
-                read.longs.push(Given { name: name.to_owned(), value, may_be_value });
+                read.longs.push(GivenOption { name: name.to_owned(), value, may_be_value });
                 may_be_value = may_take_next;
                 continue;
             }
@@ -147,7 +147,7 @@ impl Letters {
                     true if is_glued => Some(ShellWord::read(behind)),
                     true => rest.next().map(|(_, word)| word.clone()),
                 };
-                read.given.push(Given { name: letter.to_string(), value, may_be_value });
+                read.given.push(GivenOption { name: letter.to_string(), value, may_be_value });
                 if is_glued && with_value.contains(letter) {
                     break;
                 }
@@ -167,8 +167,8 @@ impl Letters {
 
     /// Whether an option is given by its letter or its name, and not for the value of another one.
     fn surely_has(&self, letter: char, long: &str) -> bool {
-        let is_letter = |given: &Given| given.name.starts_with(letter) && !given.may_be_value;
-        let is_long = |given: &Given| is_short_for(&given.name, long) && !given.may_be_value;
+        let is_letter = |given: &GivenOption| given.name.starts_with(letter) && !given.may_be_value;
+        let is_long = |given: &GivenOption| is_short_for(&given.name, long) && !given.may_be_value;
         self.given.iter().any(is_letter) || self.longs.iter().any(is_long)
     }
 

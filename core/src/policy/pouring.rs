@@ -129,7 +129,7 @@ pub(super) fn unpacked(suspects: &Suspects, call: &Call, context: &Context) -> O
     let is_ordered = !suspects.found.iter().any(|command| command.is_repeated);
     let plain = suspects.commands.iter().take(suspects.plain);
     let others = suspects.commands.iter().skip(suspects.in_line);
-    let mut way = Way::default();
+    let mut way = FolderWay::default();
     if !is_ordered {
         suspects.commands.iter().for_each(|suspect| way.take(&suspect.words));
     }
@@ -151,12 +151,12 @@ pub(super) fn unpacked(suspects: &Suspects, call: &Call, context: &Context) -> O
 
 /// The folders that something went to.
 #[derive(Default)]
-struct Way {
+struct FolderWay {
     all: Vec<ShellWord>,
     last: Vec<ShellWord>,
 }
 
-impl Way {
+impl FolderWay {
     fn take(&mut self, words: &[ShellWord]) {
         let words = started(words);
         if !words.first().is_some_and(|first| changes_folder(&first.text)) {

@@ -178,7 +178,7 @@ fn an_editor_inside_an_agent_does_not_say_what_needs_no_asking() {
 }
 
 #[test]
-fn an_editor_that_nobody_knows_brings_servers_once_its_person_says_that_it_is_theirs() {
+fn an_editor_that_nobody_knows_brings_servers_and_sets_the_mode() {
     let home = Home::new();
     let _gate = home.serve();
     home.had_a_session();
@@ -186,8 +186,7 @@ fn an_editor_that_nobody_knows_brings_servers_once_its_person_says_that_it_is_th
     let editor = Editor::start(&home, &Agent::LeftBehind { model: &model }, &json!({}));
     let [_, (_, place)] = looser_places(&home);
     let session = editor.call("session/new", &place)["sessionId"].as_str().unwrap().to_owned();
-    let pid = number_shown(&editor, &session);
-    home.run(&["acp", "trust", &pid, "--yes"]).ok();
     assert_eq!(editor.prompt_to_end(&session, "hello"), "end_turn");
+    editor.call("session/set_mode", &json!({"sessionId": session, "modeId": "acceptEdits"}));
     editor.child.close_stdin();
 }

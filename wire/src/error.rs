@@ -142,7 +142,7 @@ kinds! {
     FromInside 40306 "ask a person to do it: at the terminal, in a browser or in a chat"
     BypassNotAllowed 40307 "leave that mode, or `autoApprove`, off, or add `allow_bypass = true` to your own configuration"
     FolderNotAllowed 40308 "name a folder below one of `folders` in `[start]` of the configuration, or add one there"
-    UnknownOrigin 40309 "do it in a terminal that you opened yourself, or on a device"
+    UnknownOrigin 40309 "do it in a terminal that you opened yourself, over HTTP with a token of a person (`portcullis token add`), or on a device"
     BadLink 40310 "ask for a new one with `portcullis page` or `portcullis device link`"
     NotADefaultMode 40311 "name that mode for each session that is to have it, or write it into your own configuration, which also needs `allow_bypass = true`"
     NoSuchRoute 40401 "`GET /api/openapi.json` lists the routes"

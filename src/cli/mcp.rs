@@ -92,6 +92,11 @@ enum McpCommand {
     Disable(change::Named),
 }
 
+/// As a gate runs it for whoever came to it, or as a person does.
+fn for_gates_if(is_as_gates_do: bool, what: String) -> InsideAnAgent {
+    if is_as_gates_do { InsideAnAgent::RefusedButToGates(what) } else { refused_here(what) }
+}
+
 impl Mcp {
     pub(super) fn inside(&self) -> InsideAnAgent {
         match &self.what {
@@ -108,9 +113,13 @@ impl Mcp {
             // It takes the place of the one that runs.
             McpCommand::Host(_) => InsideAnAgent::RefusedButToGates("hold the MCP servers of the gate".to_owned()),
             McpCommand::Call(call) => refused_here(format!("call {} of the MCP server {}", call.tool, call.server)),
-            McpCommand::Login(login) => refused_here(format!("sign in to the MCP server {}", login.name)),
+            McpCommand::Login(login) => {
+                for_gates_if(login.no_open, format!("sign in to the MCP server {}", login.name))
+            }
             McpCommand::Logout(logout) => refused_here(format!("sign out of the MCP server {}", logout.name)),
-            McpCommand::Approve(approve) => refused_here(format!("approve {}", approve.in_words())),
+            McpCommand::Approve(approve) => {
+                for_gates_if(approve.hash.is_some(), format!("approve {}", approve.in_words()))
+            }
             McpCommand::Add(add) => refused_here(format!("add the MCP server {}", add.name)),
             McpCommand::Remove(remove) => refused_here(format!("remove the MCP server {}", remove.name)),
             McpCommand::Adopt(adopt) => {

@@ -20,7 +20,7 @@ pub(super) struct Approve {
     servers: Vec<String>,
     /// Approve only what has this hash, as `mcp list --json` tells it
     #[arg(long, value_name = "HASH")]
-    hash: Option<String>,
+    pub(super) hash: Option<String>,
     /// Print a JSON array
     #[arg(long)]
     json: bool,

@@ -25,7 +25,7 @@ pub(super) struct Login {
     pub(super) name: String,
     /// Print the address, and open no browser
     #[arg(long)]
-    no_open: bool,
+    pub(super) no_open: bool,
     /// Print a line of JSON with the address, and one with what came of it
     #[arg(long)]
     json: bool,

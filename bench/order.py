@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes bench/order.txt: the functions that run in the gate, a session, and the processes of the MCP gateway.
+"""Writes bench/order.txt: the functions that run in the gate, a session, an editor's agent, and the processes of the MCP
+gateway.
 
     cargo build --release && eval "$(./check peers)" && bench/order.py [--portcullis BINARY] [--look]
 
@@ -8,7 +9,7 @@ names of all functions do then) or when `bench/mcp.py` shows more memory than it
 any order, but has to be of the release profile: others have other names. `--look` runs and writes nothing: it says how many
 of the names in the list the build still has. Needs valgrind."""
 
-import argparse, os, pathlib, re, shutil, subprocess, sys, tempfile, types, urllib.request
+import argparse, http.server, json, os, pathlib, re, shutil, subprocess, sys, tempfile, threading, types, urllib.request
 
 import mcp
 
@@ -19,7 +20,7 @@ CALLS = 20
 def watched(binary, folder):
     """A program in place of the binary: the same, with all that it runs written down."""
     script = folder / "portcullis"
-    watch = ["valgrind", "--tool=callgrind", "--demangle=no", "--trace-children=yes", "--trace-children-skip=*/node,*/bun",
+    watch = ["valgrind", "--tool=callgrind", "--demangle=no", "--trace-children=yes", "--trace-children-skip=*/node,*/bun,*/claude",
              f"--callgrind-out-file={folder}/ran.%p", f"--log-file={folder}/log.%p"]
     script.write_text(f"#!/bin/sh\nexec {' '.join(watch)} {binary} \"$@\"\n")
     script.chmod(0o755)
@@ -61,6 +62,62 @@ def session(program, folder):
         contender.end()
 
 
+class Model(http.server.BaseHTTPRequestHandler):
+    """Says one word, streamed as the Messages API does."""
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("content-length") or 0))
+        usage = {"input_tokens": 1, "output_tokens": 1}
+        message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude", "content": [], "usage": usage}
+        frames = [
+            {"type": "message_start", "message": message},
+            {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "pong"}},
+            {"type": "content_block_stop", "index": 0},
+            {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage},
+            {"type": "message_stop"},
+        ]
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.end_headers()
+        for frame in frames:
+            self.wfile.write(f"event: {frame['type']}\ndata: {json.dumps(frame)}\n\n".encode())
+
+    def log_message(self, *_):
+        pass
+
+
+class Editor(mcp.Stdio):
+    """An editor that starts its agent."""
+
+    def __init__(self, command, env):
+        self.process = subprocess.Popen(command, env=env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.last = 0
+        self.request("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
+
+
+def editor(program, folder):
+    """A conversation of two prompts in an editor."""
+    contender = mcp.Portcullis(folder, types.SimpleNamespace(portcullis=program))
+    model = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    threading.Thread(target=model.serve_forever, daemon=True).start()
+    switches = ["CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "DISABLE_TELEMETRY", "DISABLE_ERROR_REPORTING", "DISABLE_AUTOUPDATER"]
+    env = {**contender.env, **dict.fromkeys(switches, "1"), "ANTHROPIC_API_KEY": "dummy-key",
+           "ANTHROPIC_BASE_URL": f"http://127.0.0.1:{model.server_port}", "PORTCULLIS_CLAUDE": os.environ["PORTCULLIS_TEST_CLAUDE"]}
+    project = folder / "project"
+    project.mkdir()
+    try:
+        agent = Editor([contender.program, "acp"], env)
+        session = agent.request("session/new", {"cwd": str(project), "mcpServers": []})["sessionId"]
+        for _ in range(2):
+            agent.request("session/prompt", {"sessionId": session, "prompt": [{"type": "text", "text": "ping"}]})
+        subprocess.run(["callgrind_control", "--dump", str(agent.process.pid)], check=True, stdout=subprocess.DEVNULL)
+        agent.close()
+    finally:
+        contender.end()
+        model.shutdown()
+
+
 def ran(folder):
     """For each function that ran, in which runs of which kinds of process."""
     found = {}
@@ -96,7 +153,8 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="order-"))
     try:
         program = watched(binary, folder)
-        for number, look in enumerate([lambda p, f: gateway(mcp.GatewayStdio, p, f), lambda p, f: gateway(mcp.GatewayHttp, p, f), session]):
+        looks = [lambda p, f: gateway(mcp.GatewayStdio, p, f), lambda p, f: gateway(mcp.GatewayHttp, p, f), session, editor]
+        for number, look in enumerate(looks):
             home = folder / str(number)
             home.mkdir()
             look(program, home)

@@ -3,8 +3,8 @@
 
     cargo build --release && eval "$(./check peers)" && bench/mcp.py [--quick] [--portcullis BINARY] [--only NAME]
 
-Everyone calls `echo` of server-everything, which runs on standard streams behind all but "direct, http". Each answer is
-compared with what was asked. Memory is that of the proxy's own processes (of the gateway: the gate, `mcp host` or every
+Everyone calls `echo` of server-everything. What stands before the arrow is how the client speaks, and behind it how the
+server does; *added* is the time above a direct connection to the same server. Each answer is compared with what was asked. Memory is that of the proxy's own processes (of the gateway: the gate, `mcp host` or every
 `mcp serve`, and the guard of each server); the server behind it is not counted. A page that several processes share counts
 once, in parts (PSS). Nothing is read from or written to the caller's home."""
 
@@ -130,6 +130,7 @@ class Contender:
     """Set up in a folder of its own; `client()` makes a client, `pids()` are the processes whose memory counts."""
 
     tool = "echo"
+    direct = "direct, stdio"
 
     def __init__(self, folder, options):
         self.folder, self.options, self.started = folder, options, []
@@ -154,6 +155,13 @@ class Contender:
             time.sleep(0.05)
         raise SystemExit((self.folder / "log").read_text())
 
+    def serve_http(self):
+        """Starts the server over HTTP. Returns its port."""
+        port = free_port()
+        self.spawn([*self.server, "streamableHttp"], PORT=str(port))
+        self.listen(port)
+        return port
+
     def pids(self, clients):
         return []
 
@@ -170,9 +178,7 @@ class DirectStdio(Contender):
 
 class DirectHttp(Contender):
     def set_up(self):
-        self.port = free_port()
-        self.spawn([*self.server, "streamableHttp"], PORT=str(self.port))
-        self.listen(self.port)
+        self.port = self.serve_http()
 
     def client(self):
         return Http(self.port)
@@ -186,12 +192,14 @@ class Portcullis(Contender):
         state = self.folder / "state"
         state.mkdir(mode=0o700)
         self.env |= {"PORTCULLIS_HOME": str(state), "PORTCULLIS_LISTEN": f"127.0.0.1:{self.port}"}
-        entry = {"command": self.server[0], "args": [self.server[1], "stdio"]}
-        (self.folder / ".claude.json").write_text(json.dumps({"mcpServers": {"real": entry}}))
+        (self.folder / ".claude.json").write_text(json.dumps({"mcpServers": {"real": self.entry()}}))
         (state / "rules.toml").write_text('[[rule]]\nallow = "mcp__real"\n')
         self.gate = self.spawn([self.program, "serve"])
         self.listen(self.port)
         self.token = self.add_token((state / "owner.token").read_text().strip())
+
+    def entry(self):
+        return {"command": self.server[0], "args": [self.server[1], "stdio"]}
 
     def add_token(self, owner):
         gate = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
@@ -223,6 +231,13 @@ class GatewayHttp(Portcullis):
         return [self.gate.pid, *with_guards(host)]
 
 
+class GatewayHttpToHttp(GatewayHttp):
+    direct = "direct, http"
+
+    def entry(self):
+        return {"type": "http", "url": f"http://127.0.0.1:{self.serve_http()}/mcp"}
+
+
 class Proxy(Contender):
     def set_up(self):
         self.port = free_port()
@@ -247,8 +262,9 @@ class PypiProxy(Proxy):
 
 
 CONTENDERS = {
-    "direct, stdio": DirectStdio, "gateway, stdio": GatewayStdio, "direct, http": DirectHttp,
-    "gateway, http": GatewayHttp, "npm mcp-proxy, http": NpmProxy, "PyPI mcp-proxy, http": PypiProxy,
+    "direct, stdio": DirectStdio, "gateway, stdio → stdio": GatewayStdio, "gateway, http → stdio": GatewayHttp,
+    "npm mcp-proxy, http → stdio": NpmProxy, "PyPI mcp-proxy, http → stdio": PypiProxy,
+    "direct, http": DirectHttp, "gateway, http → http": GatewayHttpToHttp,
 }
 
 
@@ -317,7 +333,7 @@ def main():
     print("| MCP | clients | p50 ms | added ms | calls/s | memory MB |\n|---|---|---|---|---|---|")
     for (name, clients), rows in figures.items():
         p50, rate, memory = (statistics.median(column) for column in zip(*rows))
-        direct = figures.get(("direct, " + name.rsplit(", ", 1)[1], clients))
+        direct = figures.get((CONTENDERS[name].direct, clients))
         added = f"{p50 - statistics.median(row[0] for row in direct):.2f}" if direct else ""
         print(f"| {name} | {clients} | {p50:.2f} | {added} | {rate:.0f} | {memory:.1f} |" if memory else f"| {name} | {clients} | {p50:.2f} | | {rate:.0f} | |")
 

@@ -319,6 +319,8 @@ where
             .starting_with(unread);
         let mut http = hyper::server::conn::http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(door.limits.idle_time).max_buf_size(64 << 10);
+        // Pieces of a stream are small: three of them in one buffer cost the system less than a list of three.
+        http.writev(false);
         let mut served = std::pin::pin!(http.serve_connection(TokioIo::new(stream), service).with_upgrades());
         let ended = tokio::select! {
             ended = &mut served => ended,

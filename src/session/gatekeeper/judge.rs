@@ -4,7 +4,7 @@
 //! whatever it meets there, the session's process goes on, and a judgement that is late is an ask.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use portcullis_core::policy::{Call, Decision, Judgement, Mode, OutsidePolicy};
@@ -79,20 +79,22 @@ impl Judge {
     pub(super) async fn judge_in_time(&self, request: &ToolRequest) -> Judged {
         let mode = request.mode();
         let asked = request.clone();
-        // What else a line holds must not make a denial late.
-        let known = self.within(move |judged_in| {
-            judged_in.rules.known_at_once(&judged_in.context(asked.folder.as_ref()), &call(&asked))
-        });
-        let quorum = match known.await {
-            None => return Judged::Late(late(mode, None, None)),
-            Some((Some(denied), _)) => return Judged::InTime(denied),
-            Some((None, quorum)) => quorum,
-        };
-        let asked = request.clone();
+        let known = Arc::new(OnceLock::new());
+        let telling = Arc::clone(&known);
+        // One thread for both: to go there and back takes longer than most judgements.
         let by_trusted = self.within(move |judged_in| {
-            judged_in.rules.decide_by_trusted(mode, &judged_in.context(asked.folder.as_ref()), call(&asked))
+            let (context, call) = (judged_in.context(asked.folder.as_ref()), call(&asked));
+            let (denied, quorum) = judged_in.rules.known_at_once(&context, &call);
+            // What else a line holds must not make a denial late, nor forget how many people a rule wants.
+            telling.get_or_init(|| quorum);
+            match denied {
+                Some(denied) => (denied, false),
+                None => judged_in.rules.decide_by_trusted(mode, &context, call),
+            }
         });
-        let Some((by_trusted, has_more)) = by_trusted.await else { return Judged::Late(late(mode, None, quorum)) };
+        let by_trusted = by_trusted.await;
+        let quorum = known.get().copied().flatten();
+        let Some((by_trusted, has_more)) = by_trusted else { return Judged::Late(late(mode, None, quorum)) };
         let is_denied =
             denied_by(&by_trusted).is_some() || request.own.is_none() && by_trusted.decision == Decision::Deny;
         if is_denied || !has_more && request.own.is_none() {

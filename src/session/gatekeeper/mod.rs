@@ -18,9 +18,11 @@ mod request;
 mod tests;
 mod wait;
 
+use std::future::ready;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use portcullis_core::policy::{Decision as RuleDecision, Judgement, Mode, OutsidePolicy};
 use portcullis_core::{AskId, AskKind, Ruling, Scope};
 use portcullis_wire::front::PromptNews;
@@ -202,7 +204,13 @@ impl Gatekeeper {
             call
         };
         request.folder.clone_from(&call.folder);
-        let judgement = match self.judged(RefusedAt::Asked, &request, &call).await {
+        // The gate is asked meanwhile whether it could write down what a rule allows.
+        let judging = Box::pin(self.judged(RefusedAt::Asked, &request, &call));
+        let (judged, can_be_recorded) = match select(judging, Box::pin(self.can_be_recorded())).await {
+            Either::Left((judged, asking)) => (judged, Either::Left(asking)),
+            Either::Right((can, judging)) => (judging.await, Either::Right(ready(can))),
+        };
+        let judgement = match judged {
             Ok(judgement) => judgement,
             Err(denied) => return denied.into(),
         };
@@ -217,7 +225,7 @@ impl Gatekeeper {
             }
         }
         let may_pass = rule_may_allow(&request, &judgement) || is_remembered(&request, &judgement);
-        if outside.is_none() && may_pass && self.can_be_recorded().await {
+        if outside.is_none() && may_pass && can_be_recorded.await {
             // The stop may have come meanwhile.
             if let Some(denied) = self.denied_by_stop(RefusedAt::Asked, &request, &call) {
                 return denied.into();

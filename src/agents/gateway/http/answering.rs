@@ -1,5 +1,6 @@
 //! An answer whose client is told at once that there will be one, and of whom we know whether it still listens.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -9,7 +10,7 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt as _, Full};
-use hyper::body::{Body, Frame};
+use hyper::body::{Body, Frame, SizeHint};
 use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use hyper::{Response, StatusCode};
 use portcullis_wire::error::Fault;
@@ -22,6 +23,10 @@ use crate::fixed;
 
 /// A client that has no answer after so long gets its stream, and the answer on it.
 const SOON: Duration = Duration::from_millis(500);
+/// A call that is answered within this has its answer in one piece: each piece wakes the gate and the client.
+const AT_ONCE: Duration = Duration::from_millis(20);
+/// Of the pieces that come within it, no more wait for one another.
+const MOST_AT_ONCE: usize = 64 << 10;
 const EVENTS: &str = "text/event-stream";
 /// Seconds after which a client may try again for which there was no place.
 const SOME_TIME: &str = "30";
@@ -46,6 +51,15 @@ impl AnswerListener {
 
 type HandledResponse = Response<BoxBody<Bytes, Infallible>>;
 
+/// What is known of an answer before it comes.
+#[derive(Clone, Copy)]
+pub(super) struct AnswerComes {
+    /// Its head says nothing by itself: the client may have a stream before.
+    pub(super) has_head_early: bool,
+    /// It answers one request, and is no stream of what a server says by itself.
+    pub(super) with_an_end: bool,
+}
+
 /// What goes with an answer until its last byte.
 pub(super) struct Timely {
     /// Before what it is dropped with: who is cancelled for want of a listener finds that out.
@@ -60,23 +74,25 @@ impl Timely {
     pub(super) async fn answer(
         self,
         answering: BoxFuture<'static, HandledResponse>,
-        has_head_early: bool,
+        comes: AnswerComes,
     ) -> Response<AnswerBody> {
         // In this order, since what comes last is dropped first.
         let mut answering = answering;
         let with = self;
-        let soon = if has_head_early { fixed::wait("MCP_SOON", SOON) } else { Duration::MAX };
+        let soon = if comes.has_head_early { fixed::wait("MCP_SOON", SOON) } else { Duration::MAX };
         let part = match tokio::time::timeout(soon, &mut answering).await {
             Ok(answer) => {
                 let (head, body) = answer.into_parts();
                 let part = BodyPart::Known { body, events: true };
-                return Response::from_parts(head, AnswerBody { with, part, comments: None });
+                let body = AnswerBody { with, part, comments: None, first: VecDeque::new() };
+                let body = if comes.with_an_end { body.with_what_comes_at_once().await } else { body };
+                return Response::from_parts(head, body);
             }
             Err(_) => BodyPart::Awaited(answering),
         };
         let mut comments = tokio::time::interval_at(Instant::now(), with.comment);
         comments.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
-        let mut response = Response::new(AnswerBody { with, part, comments: Some(comments) });
+        let mut response = Response::new(AnswerBody { with, part, comments: Some(comments), first: VecDeque::new() });
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(EVENTS));
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
         response
@@ -107,7 +123,7 @@ pub(super) fn refuse(status: StatusCode, text: impl Into<Bytes>) -> Response<Ans
 fn known(response: HandledResponse) -> Response<AnswerBody> {
     response.map(|body| {
         let with = Timely { listening: None, _in_use: None, comment: Duration::MAX };
-        AnswerBody { with, part: BodyPart::Known { body, events: true }, comments: None }
+        AnswerBody { with, part: BodyPart::Known { body, events: true }, comments: None, first: VecDeque::new() }
     })
 }
 
@@ -117,6 +133,8 @@ pub(super) struct AnswerBody {
     part: BodyPart,
     /// While the answer is awaited.
     comments: Option<Interval>,
+    /// What came before the head was sent.
+    first: VecDeque<Bytes>,
 }
 
 enum BodyPart {
@@ -126,6 +144,31 @@ enum BodyPart {
         body: BoxBody<Bytes, Infallible>,
         events: bool,
     },
+    /// All of it stands in `first`.
+    Ended,
+}
+
+impl AnswerBody {
+    /// Takes in what comes right after the head, so that it is sent with it.
+    async fn with_what_comes_at_once(mut self) -> Self {
+        let until = Instant::now() + AT_ONCE;
+        let (mut first, mut bytes) = (VecDeque::new(), 0);
+        while bytes < MOST_AT_ONCE {
+            match tokio::time::timeout_at(until, self.frame()).await {
+                Ok(Some(Ok(frame))) => {
+                    let Ok(data) = frame.into_data() else { continue };
+                    bytes += data.len();
+                    first.push_back(data);
+                }
+                Ok(None) => {
+                    self.part = BodyPart::Ended;
+                    break;
+                }
+                Err(_later) => break,
+            }
+        }
+        Self { first, ..self }
+    }
 }
 
 impl Body for AnswerBody {
@@ -137,6 +180,9 @@ impl Body for AnswerBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let this = &mut *self;
+        if let Some(data) = this.first.pop_front() {
+            return Poll::Ready(Some(Ok(Frame::data(data))));
+        }
         if let BodyPart::Awaited(answering) = &mut this.part {
             match answering.as_mut().poll(context) {
                 Poll::Ready(answer) => {
@@ -152,7 +198,11 @@ impl Body for AnswerBody {
                 }
             }
         }
-        let BodyPart::Known { body, events } = &mut this.part else { return Poll::Pending };
+        let (body, events) = match &mut this.part {
+            BodyPart::Known { body, events } => (body, events),
+            BodyPart::Awaited(_) => return Poll::Pending,
+            BodyPart::Ended => return Poll::Ready(None),
+        };
         let frame = ready!(Pin::new(body).poll_frame(context));
         Poll::Ready(match frame {
             // One message as JSON, in one line.
@@ -169,64 +219,21 @@ impl Body for AnswerBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(&self.part, BodyPart::Known { body, .. } if body.is_end_stream())
+        self.first.is_empty()
+            && match &self.part {
+                BodyPart::Known { body, .. } => body.is_end_stream(),
+                BodyPart::Awaited(_) => false,
+                BodyPart::Ended => true,
+            }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self.part {
+            BodyPart::Ended => SizeHint::with_exact(self.first.iter().map(|data| data.len() as u64).sum()),
+            BodyPart::Known { .. } | BodyPart::Awaited(_) => SizeHint::default(),
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn timely(listening: &AnswerListener) -> Timely {
-        Timely { listening: listening.leaving(), _in_use: None, comment: Duration::from_secs(15) }
-    }
-
-    async fn next(body: &mut AnswerBody) -> Option<String> {
-        let frame = body.frame().await?.unwrap().into_data().unwrap();
-        Some(String::from_utf8(frame.to_vec()).unwrap())
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn who_waits_for_an_answer_has_a_stream_with_comments_and_then_the_answer() {
-        let listening = AnswerListener::default();
-        let answering = Box::pin(async {
-            tokio::time::sleep(Duration::from_secs(40)).await;
-            let mut answer = Response::new(Full::new(Bytes::from_static(b"{\"id\":1}")).boxed());
-            *answer.status_mut() = StatusCode::BAD_REQUEST;
-            answer
-        });
-        let response = timely(&listening).answer(answering, true).await;
-        assert_eq!(
-            (response.status(), &response.headers()[CONTENT_TYPE]),
-            (StatusCode::OK, &HeaderValue::from_static(EVENTS))
-        );
-        let mut body = response.into_body();
-        let begun = Instant::now();
-        for seconds in [0, 15, 30] {
-            assert_eq!(next(&mut body).await.as_deref(), Some(":\n\n"));
-            assert_eq!(begun.elapsed().as_secs(), seconds);
-        }
-        assert_eq!(next(&mut body).await.as_deref(), Some("data: {\"id\":1}\n\n"));
-        assert_eq!(next(&mut body).await, None);
-        drop(body);
-        assert!(!listening.is_gone(), "it has all of the answer");
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn who_leaves_is_gone_before_what_waited_for_the_answer_is_dropped() {
-        struct Told(AnswerListener, std::sync::Arc<std::sync::Mutex<Option<bool>>>);
-        impl Drop for Told {
-            fn drop(&mut self) {
-                *self.1.lock().unwrap() = Some(self.0.is_gone());
-            }
-        }
-        let (listening, was_gone) = (AnswerListener::default(), std::sync::Arc::default());
-        let told = Told(listening.clone(), std::sync::Arc::clone(&was_gone));
-        let answering = Box::pin(async move {
-            let _told = told;
-            std::future::pending().await
-        });
-        drop(timely(&listening).answer(answering, true).await);
-        assert_eq!(*was_gone.lock().unwrap(), Some(true));
-    }
-}
+mod tests;

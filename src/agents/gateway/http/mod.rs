@@ -28,7 +28,7 @@ use super::connected::GatewayServer;
 use crate::agents::mcp_stdio::LONGEST_LINE;
 use crate::fixed;
 pub(super) use answering::AnswerListener;
-use answering::{AnswerBody, Timely, faulty, refuse, refuse_with};
+use answering::{AnswerBody, AnswerComes, Timely, faulty, refuse, refuse_with};
 pub(crate) use clients::HostedServers;
 use clients::StatelessClients;
 use owners::EndedTokens;
@@ -156,6 +156,7 @@ impl GatewayHost {
         };
         // Whoever begins a session finds its id in the head of the answer: that one is waited for.
         let has_head_early = session.is_some() || version.is_some_and(|version| !version.has_initialize());
+        let comes = AnswerComes { has_head_early, with_an_end: request.method() == Method::POST };
         let ends = session.filter(|_| request.method() == Method::DELETE);
         let listening = AnswerListener::default();
         request.extensions_mut().insert(listening.clone());
@@ -173,7 +174,7 @@ impl GatewayHost {
             }
             response
         });
-        let response = timely.answer(handling, has_head_early).await;
+        let response = timely.answer(handling, comes).await;
         if let Some(begun) = response.headers().get(SESSION).and_then(|id| id.to_str().ok()) {
             self.sessions.begin(begun, owner.clone());
             // The token may have been revoked meanwhile.

@@ -250,7 +250,8 @@ pub enum GateMessage<'a> {
     },
     /// Text of this sender is before the model already, as another process of the same conversation has read it.
     Outside { sender: String },
-    /// This event is no longer for the agent: it was dropped, or its sender may no longer direct.
+    /// This event is no longer for the agent: it was dropped, has expired, went to another session, or its sender may no
+    /// longer direct.
     TakeBack {
         #[serde(with = "as_text")]
         event: EventId,

@@ -78,7 +78,9 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
         Input::SetDefaultMode { by, folder, mode } => projects::set_default_mode(state, &by, folder, mode),
         Input::TrustEditor { by, process, what } => editors::trust(state, &by, process, what),
         Input::OrderSettled { session, order, outcome } => sessions::order_settled(state, session, order, outcome),
-        Input::Attached { session, about, wrote, holding: _ } => sessions::attached(state, now, session, about, wrote),
+        Input::Attached { session, about, wrote, holding } => {
+            sessions::attached(state, now, session, about, (wrote, holding))
+        }
         Input::Wrote { session, events, way } => sessions::wrote(state, session, events, way),
         Input::Lost { session } => sessions::lost(state, session),
         Input::Ended { session, goodbye } => sessions::ended(state, now, session, goodbye),

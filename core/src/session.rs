@@ -300,7 +300,7 @@ impl Session {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Actor, Input, Limits, Role, State, TokenScope, Via, decide};
+    use crate::{Actor, Input, Limits, Moves, Record, Role, State, TokenScope, Via, decide};
 
     #[test]
     fn a_stop_that_one_process_confirmed_is_unconfirmed_in_the_next_until_that_one_says_so() {
@@ -337,5 +337,27 @@ mod tests {
         does(Input::Lost { session: second });
         assert_eq!(does(attach(third, Some(second)))[2], unconfirmed);
         assert_eq!(does(settled(third, OrderOutcome::Done))[2], holds);
+    }
+
+    #[test]
+    fn a_stop_that_holds_is_known_to_hold_however_many_orders_follow() {
+        let mut state = State::new(Limits::default());
+        let session = SessionId::new(Moment(0), 1);
+        let about = SessionAbout { driven: true, ..SessionAbout::new(Label::new("api").unwrap(), "run") };
+        let order = |number: u128, order| {
+            let (id, by) = (OrderId::new(Moment(0), number), "ann".to_owned());
+            Record::Ordered { session, id: Some(id), order, by }
+        };
+        let attached = Record::Attached { session, about, label: None, wrote: vec![], moves: Moves::Recorded };
+        let stopped = order(1, Order::Stop { by: "ann".into() });
+        for record in [attached, stopped, Record::OrderDone { session, order: OrderId::new(Moment(0), 1) }] {
+            state.apply(Moment(0), &record);
+        }
+        for number in 2..30 {
+            state.apply(Moment(0), &order(number, Order::Interrupt));
+        }
+        let known = state.session(session).unwrap();
+        assert_eq!((known.stop_state(), known.orders.len()), (Some(StopState::Holds), 8));
+        assert_eq!(known.orders.last().unwrap().id, OrderId::new(Moment(0), 29));
     }
 }

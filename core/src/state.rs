@@ -128,7 +128,7 @@ pub struct State {
     settled_asks: VecDeque<AskId>,
     /// The last calls that ran although people had to be asked, newest last.
     unasked_calls: VecDeque<UnaskedCall>,
-    /// Those of them whose text is held, oldest first, with its length, and all the lengths together.
+    /// Settled asks whose text is held, oldest first, with its length, and all the lengths together.
     settled_texts: VecDeque<(AskId, usize)>,
     settled_bytes: usize,
     /// Hook asks that stand for a channel's as well, with the code that one was shown under.

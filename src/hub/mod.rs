@@ -308,7 +308,7 @@ fn is_plain_chat(input: &Input) -> bool {
     matches!(input, Input::Said { idempotency_key: None, .. }) && is_chat(input)
 }
 
-/// The moment by which an answer is judged.
+/// A refusal as it is told: what it says of times is as seen from now.
 pub(crate) fn fault_of(refusal: &portcullis_core::Refusal) -> Fault {
     let at: Moment = now();
     Fault::of(refusal, at)

@@ -1,5 +1,8 @@
 //! Outlets carry events and verdicts to attached processes, a bounded number at a time.
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -34,6 +37,8 @@ pub(super) struct Outlet {
     /// Sent and not yet confirmed, with their sizes.
     sent: HashMap<EventId, usize, RandomState>,
     sent_bytes: usize,
+    /// Of what was sent, those events that went as one.
+    together: Vec<Vec<EventId>>,
     /// Everything that arrived before this has been looked at.
     next: u64,
 }
@@ -45,7 +50,7 @@ impl Outlet {
         let (sender, receiver) = mpsc::channel(CAPACITY);
         let sent = holding.iter().map(|event| (*event, 0)).collect();
         let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
-        (Self { number, sender: Some(sender), sent, sent_bytes: 0, next: 0 }, receiver)
+        (Self { number, sender: Some(sender), sent, sent_bytes: 0, together: vec![], next: 0 }, receiver)
     }
 
     fn has_space(&self) -> bool {
@@ -74,13 +79,37 @@ impl Outlet {
     }
 
     fn send(&mut self, held: TrackedEvent, also: Vec<(EventId, usize)>) -> Result<(), Gone> {
-        let ids = also.iter().map(|(id, _)| *id).collect();
+        let ids: Vec<EventId> = also.iter().map(|(id, _)| *id).collect();
+        if !ids.is_empty() {
+            self.together.push([&[held.event.id], ids.as_slice()].concat());
+        }
         for (id, size) in also.into_iter().chain([(held.event.id, held.size)]) {
             self.sent.insert(id, size);
             self.sent_bytes += size;
         }
         let sender = self.sender.as_ref().ok_or(Gone)?;
         sender.try_send(ToSession::Event(held, ids)).map_err(|_| Gone)
+    }
+
+    /// These no longer count towards the window.
+    fn forget(&mut self, events: &[EventId]) {
+        for event in events {
+            self.sent_bytes -= self.sent.remove(event).unwrap_or(0);
+        }
+        self.together.retain_mut(|group| {
+            group.retain(|event| !events.contains(event));
+            group.len() > 1
+        });
+    }
+
+    /// Of what the process had when it attached nobody knows what came in one text. It may be all of one noisy sender's.
+    pub(super) fn hold_together(&mut self, state: &State, coalesce: &HashMap<String, u64>) {
+        let mut held: HashMap<&str, Vec<EventId>> = HashMap::new();
+        let known = self.sent.keys().filter_map(|id| state.event(*id));
+        for tracked in known.filter(|tracked| coalesce.contains_key(&tracked.event.sender)) {
+            held.entry(&tracked.event.sender).or_default().push(tracked.event.id);
+        }
+        self.together.extend(held.into_values().filter(|group| group.len() > 1));
     }
 
     /// One noisy sender's events in one, as many as have come.
@@ -158,9 +187,25 @@ impl Outlets {
 
     /// Written events no longer count towards the window.
     pub(super) fn confirmed(&mut self, session: SessionId, events: &[EventId]) {
+        if let Some(outlet) = self.by_session.get_mut(&session) {
+            outlet.forget(events);
+        }
+    }
+
+    /// The process is not to hand on an event that was sent to it. It hands on none of those that came in one text with it:
+    /// they are sent again, without it.
+    pub(super) fn take_back(&mut self, session: SessionId, event: EventId) {
         let Some(outlet) = self.by_session.get_mut(&session) else { return };
-        for event in events {
-            outlet.sent_bytes -= outlet.sent.remove(event).unwrap_or(0);
+        if !outlet.sent.contains_key(&event) {
+            return;
+        }
+        let group = outlet.together.iter().find(|group| group.contains(&event));
+        let group = group.cloned().unwrap_or_else(|| vec![event]);
+        outlet.forget(&group);
+        outlet.next = 0;
+        self.awake.insert(session);
+        for event in group {
+            self.carry(session, GateMessage::TakeBack { event });
         }
     }
 

@@ -42,7 +42,7 @@ fn disk(path: &Path) -> Store {
     Store::sqlite(path, Durability::Process).unwrap()
 }
 
-fn ann() -> Actor {
+pub(super) fn ann() -> Actor {
     Actor {
         name: "ann".into(),
         rights: Role::Reviewer.rights(),
@@ -66,6 +66,20 @@ pub(super) fn said(text: &str) -> Input {
     }
 }
 
+/// Has these said by someone, in conversations of their own.
+pub(super) async fn send(hub: &Hub, name: &str, texts: &[&str]) -> Vec<EventId> {
+    let mut events = vec![];
+    for text in texts {
+        let Input::Said { id, text, address, attributes, .. } = said(text) else { panic!() };
+        let by = Actor { name: name.into(), ..ann() };
+        let (inside, chat, reply_to, idempotency_key) = (None, None, None, None);
+        let said = Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key };
+        let Ok(Answer::Accepted { event, .. }) = hub.submit(said).await else { panic!() };
+        events.push(event);
+    }
+    events
+}
+
 fn about() -> SessionAbout {
     SessionAbout::new(Label::new("api").unwrap(), "test")
 }
@@ -79,9 +93,13 @@ pub(super) struct Process {
 
 impl Process {
     pub(super) async fn attach(hub: &Hub, session: SessionId) -> Self {
-        let (outlet, outgoing) = Outlet::new(&[]);
+        Self::attach_holding(hub, session, vec![]).await
+    }
+
+    pub(super) async fn attach_holding(hub: &Hub, session: SessionId, holding: Vec<EventId>) -> Self {
+        let (outlet, outgoing) = Outlet::new(&holding);
         let number = outlet.number;
-        let input = Input::Attached { session, about: about(), wrote: vec![], holding: vec![] };
+        let input = Input::Attached { session, about: about(), wrote: vec![], holding };
         hub.attach(session, input, outlet).await.unwrap();
         Self { session, number, outgoing }
     }
@@ -91,6 +109,15 @@ impl Process {
         let Some(ToSession::Event(held, also)) = self.outgoing.recv().await else { panic!("no event") };
         let ids = [held.event.id].into_iter().chain(also).collect();
         (ids, held.event.text.to_string())
+    }
+
+    /// The event that the process is not to hand on.
+    pub(super) async fn next_taken_back(&mut self) -> EventId {
+        let next = self.outgoing.recv().await;
+        match next {
+            Some(ToSession::Message(message)) if let GateMessage::TakeBack { event } = *message => event,
+            other => panic!("{other:?}"),
+        }
     }
 
     pub(super) async fn wrote(&self, hub: &Hub, events: Vec<EventId>) {
@@ -292,18 +319,8 @@ async fn a_session_that_withdrew_more_prompts_than_its_outlet_takes_attaches_aga
 async fn a_noisy_sender_is_heard_once_and_others_are_not_kept_waiting() {
     let (hub, ..) = hub_on(Store::memory()).await;
     let mut process = Process::attach(&hub, mint(SessionId::new)).await;
-    let from = |name: &str, text: &str| {
-        let Input::Said { id, text, address, attributes, .. } = said(text) else { panic!() };
-        let by = Actor { name: name.into(), ..ann() };
-        let (inside, chat, reply_to, idempotency_key) = (None, None, None, None);
-        Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key }
-    };
-    let mut noisy = vec![];
-    for text in ["one", "two", "three"] {
-        let Ok(Answer::Accepted { event, .. }) = hub.submit(from("noisy", text)).await else { panic!() };
-        noisy.push(event);
-    }
-    let Ok(Answer::Accepted { event: calm, .. }) = hub.submit(from("calm", "hello")).await else { panic!() };
+    let noisy = send(&hub, "noisy", &["one", "two", "three"]).await;
+    let calm = send(&hub, "calm", &["hello"]).await[0];
     assert_eq!(process.next_event().await.0, [calm]);
     let (ids, text) = process.next_event().await;
     assert_eq!(ids, noisy);

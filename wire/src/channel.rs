@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use portcullis_core::{
-    Behavior, escape_attribute, excerpt, hides, is_harmless, is_identifier, is_of_tag, neutralise, spelled_out,
+    Behavior, escape_attribute, hides, is_harmless, is_identifier, is_of_tag, neutralise, spelled_out,
 };
 use serde::{Deserialize, Serialize, Serializer};
 
@@ -154,11 +154,6 @@ fn line<T: Serialize>(method: &'static str, params: T, size: usize) -> serde_jso
     serde_json::to_writer(&mut bytes, &Notification { jsonrpc: "2.0".into(), method: method.into(), params })?;
     bytes.push(b'\n');
     Ok(bytes)
-}
-
-/// The first words of a text, for a list.
-pub fn first_line(text: &str) -> &str {
-    excerpt(text.lines().next().unwrap_or_default(), Some(120)).0
 }
 
 #[cfg(test)]

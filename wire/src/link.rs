@@ -22,8 +22,8 @@ pub use event::{EventFrame, InboxItem};
 pub use line::{EventLine, LineHead, put_event, read_frame};
 
 /// The versions this program speaks. Version 1 had frames of other names and was never released; since version 3 the gate
-/// may look at the session's stream, and since version 4 a process may run channel servers; since version 5 the gate takes events
-/// back, and since version 6 it writes the client's line for a process that wants no more of an event.
+/// may look at the session's stream, and since version 4 a process may run channel servers; since version 5 the gate takes
+/// events back, and since version 6 it writes the client's line for a process that wants no more of an event.
 ///
 /// A release that adds a message or a field that must be understood raises the end of the range, and says the new message
 /// only where both sides agreed on that version. What else was added before the first release is part of version 2.
@@ -250,7 +250,8 @@ pub enum GateMessage<'a> {
     },
     /// Text of this sender is before the model already, as another process of the same conversation has read it.
     Outside { sender: String },
-    /// This event is no longer for the agent: it was dropped, or its sender may no longer direct.
+    /// This event is no longer for the agent: it was dropped, has expired, went to another session, or its sender may no
+    /// longer direct.
     TakeBack {
         #[serde(with = "as_text")]
         event: EventId,

@@ -34,10 +34,12 @@ pub(super) fn seen(state: &State, event: EventId) -> Decided {
 }
 
 pub(super) fn expired(state: &State, event: EventId) -> Decided {
-    if !state.is_waiting(event) {
+    let Some(tracked) = state.event(event).filter(|tracked| tracked.life == EventLife::Waiting) else {
         return (vec![], vec![]);
-    }
-    (vec![Record::EventExpired { event }], vec![Effect::Publish(Topic::Event(event))])
+    };
+    let mut effects = vec![Effect::Publish(Topic::Event(event))];
+    effects.extend(taken_back(tracked));
+    (vec![Record::EventExpired { event }], effects)
 }
 
 pub(super) fn died(state: &State, event: EventId) -> Decided {
@@ -75,12 +77,16 @@ pub(super) fn sender_revoked(state: &State, event: EventId, by: String, why: Str
     }
 }
 
-/// The session's process may have it in its hands already.
 fn dropped(tracked: &TrackedEvent, by: String, why: Option<String>) -> Decided {
     let event = tracked.event.id;
     let mut effects = vec![Effect::Answer(Answer::Done), Effect::Publish(Topic::Event(event))];
-    effects.extend(tracked.to.map(|session| Effect::TakeBack { session, event }));
+    effects.extend(taken_back(tracked));
     (vec![Record::Dropped { event, by, why }], effects)
+}
+
+/// The session's process may have it in its hands already.
+fn taken_back(tracked: &TrackedEvent) -> Option<Effect> {
+    tracked.to.map(|session| Effect::TakeBack { session, event: tracked.event.id })
 }
 
 pub(super) fn retry(state: &State, by: &Actor, event: EventId) -> Decided {

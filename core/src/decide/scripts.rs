@@ -22,6 +22,7 @@ mod replies;
 mod revoked;
 mod rulings;
 mod sessions;
+mod taken_back;
 
 /// Runs a script. Each line is `SECOND WORD…`; records are marked `+`, effects `>`.
 fn check(script: &str, want: &Expect) {
@@ -138,7 +139,7 @@ fn read(command: &str) -> Input {
                 origin: option("origin").map(|origin| ConversationOrigin::named(origin).unwrap()),
             };
             match words[0] {
-                "attach" => Input::Attached { session, about, wrote: events("wrote"), holding: vec![] },
+                "attach" => Input::Attached { session, about, wrote: events("wrote"), holding: events("holding") },
                 _ => Input::Described { session, about },
             }
         }

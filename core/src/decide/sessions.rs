@@ -14,7 +14,7 @@ pub(super) fn attached(
     now: Moment,
     session: SessionId,
     about: SessionAbout,
-    wrote: Vec<EventId>,
+    (wrote, holding): (Vec<EventId>, Vec<EventId>),
 ) -> Decided {
     // What is with a session that is there is not with this one.
     let is_elsewhere = |event: &EventId| {
@@ -37,6 +37,8 @@ pub(super) fn attached(
     effects.extend(standing.map(|(id, order)| Effect::Order { session, id, order }));
     let guard = outside::at_attach(state, session, &about);
     effects.extend(guard.tell.map(|sender| Effect::RaiseGuard { session, sender }));
+    let no_longer_its = holding.into_iter().filter(|event| is_for_others(state, session, *event));
+    effects.extend(no_longer_its.map(|event| Effect::TakeBack { session, event }));
     effects.push(Effect::Wake(session));
     // What was given to the process before and is still unread is given again, unless that was tried too often.
     let limits = state.limits();
@@ -56,6 +58,17 @@ pub(super) fn attached(
     let moves = moves::to_attached(state, now, session, (&label, &about), &wrote);
     let attached = Record::Attached { session, about, label: Some(label), wrote, moves: Moves::Recorded };
     ([vec![attached], guard.records, moves].concat(), effects)
+}
+
+/// Whether what a process still has in its hands is no longer for its agent: while it was away, the event was given up or
+/// went to another session.
+fn is_for_others(state: &State, session: SessionId, event: EventId) -> bool {
+    let Some(tracked) = state.event(event) else { return false };
+    match tracked.life {
+        EventLife::Expired { .. } | EventLife::Dropped { .. } | EventLife::Dead { .. } => true,
+        EventLife::Waiting => tracked.to.is_some_and(|to| to != session),
+        EventLife::Delivered { .. } | EventLife::Seen { .. } => false,
+    }
 }
 
 /// A session is that of one agent for all its life. Who takes its link over does not make us forget which process that is,

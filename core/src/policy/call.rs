@@ -175,12 +175,6 @@ impl Call {
     }
 
     /// The call with the folders looked into that it goes into, for what deny and ask rules mean in them.
-    #[must_use]
-    pub fn looked_below(self, rules: &RuleSet, context: &Context, disk: &impl Disk) -> Self {
-        let action = Action::of(&self, context);
-        self.looked_below_by(&action, rules, context, disk)
-    }
-
     pub(super) fn looked_below_by(
         mut self,
         action: &Action,

@@ -388,7 +388,10 @@ impl State {
             };
             session.orders.push(TrackedOrder { id, order, by: by.to_owned(), at, outcome: None });
             if session.orders.len() > ORDERS {
-                session.orders.remove(0);
+                // By the last to stop or to resume it is known whether that holds.
+                let kept = session.kept_order().map(|kept| kept.id);
+                let oldest = session.orders.iter().position(|tracked| Some(tracked.id) != kept);
+                session.orders.remove(oldest.unwrap_or(0));
             }
         }
         match order {

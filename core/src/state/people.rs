@@ -59,8 +59,8 @@ impl State {
         }
     }
 
-    /// What a token gives: the rights of its person's role; of these a device has what it was linked for. One for some labels never gives more than it gave when it was
-    /// made: whoever made it so narrow meant that role, and no later one.
+    /// What a token gives: the rights of its person's role; of these a device has what it was linked for. One for some
+    /// labels never gives more than it gave when it was made: whoever made it so narrow meant that role, and no later one.
     pub fn rights_of(&self, token: &Token) -> Rights {
         let known = self.people.get(&token.person).map(|person| person.role);
         // The owner is known without a record, and has devices, not tokens.

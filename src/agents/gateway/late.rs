@@ -1,6 +1,7 @@
 //! Answers of people that come when the client has given up. One counts once, for the next call of the same client, tool
 //! and arguments; it has a few minutes for that.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -71,20 +72,22 @@ struct LateAnswer {
     number: u64,
 }
 
+/// No two have the same: the time of one that was taken does not end another.
+static NUMBERS: AtomicU64 = AtomicU64::new(0);
+
 impl LateAnswers {
     /// Keeps it for the next such call, and takes it back when none comes.
     pub(super) fn keep(&self, of: SameCall, pending: PendingAnswer) {
         // Nobody has to answer any more where the call was made already.
         let waits = if pending.made > 0 { &[false][..] } else { &[true, false] };
-        let number = {
+        let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
+        {
             let mut kept = locked(&self.0);
             if kept.len() >= MOST_LATE {
                 return;
             }
-            let number = kept.iter().map(|late| late.number + 1).max().unwrap_or_default();
             kept.push(LateAnswer { of, pending, number });
-            number
-        };
+        }
         let late = fixed::wait("MCP_LATE", LATE);
         let kept = Arc::downgrade(&self.0);
         tokio::spawn(async move {
@@ -169,6 +172,17 @@ mod tests {
         late.keep(call(2), answered);
         tokio::time::sleep(2 * LATE + Duration::from_secs(1)).await;
         assert!(late.take(&call(2)).is_none());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_gives_up_a_second_time_has_as_long_as_the_first_time() {
+        let late = LateAnswers::default();
+        late.keep(call(1), open().0);
+        tokio::time::sleep(LATE / 2).await;
+        let again = late.take(&call(1)).unwrap();
+        late.keep(call(1), again);
+        tokio::time::sleep(LATE / 2 + Duration::from_secs(1)).await;
+        assert!(late.take(&call(1)).is_some(), "the time of the first is over, and not of this one");
     }
 
     #[tokio::test]

@@ -20,7 +20,8 @@ impl HubLoop {
             Some(Input::Ended { .. } | Input::Attached { .. } | Input::Retry { .. }) => self.outlets.look_again(),
             _ => {}
         }
-        if let Some((session, outlet)) = pending.outlet {
+        if let Some((session, mut outlet)) = pending.outlet {
+            outlet.hold_together(&self.state, &self.coalesce);
             self.outlets.open(session, outlet);
         }
         let mut answer = Answer::Done;
@@ -40,10 +41,7 @@ impl HubLoop {
                 Effect::RaiseGuard { session, sender } => {
                     self.outlets.carry(session, GateMessage::Outside { sender });
                 }
-                Effect::TakeBack { session, event } => {
-                    self.outlets.confirmed(session, &[event]);
-                    self.outlets.carry(session, GateMessage::TakeBack { event });
-                }
+                Effect::TakeBack { session, event } => self.outlets.take_back(session, event),
                 Effect::Publish(topic) => self.publish(topic, pending.revision),
                 Effect::Then(_) => {}
             }

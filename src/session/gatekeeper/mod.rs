@@ -384,13 +384,11 @@ fn is_remembered(request: &ToolRequest, judgement: &Judgement) -> bool {
 /// Only a rule that somebody wrote lets a call through, never in plan mode, and only where neither safety nor the client
 /// wants a person.
 fn rule_may_allow(request: &ToolRequest, judgement: &Judgement) -> bool {
-    let flags = &request.flags;
     let is_ruled = judgement.rule.as_ref().is_some_and(|rule| rule.decision == RuleDecision::Allow);
-    let for_people = flags.default_to_no || flags.suppress_always || flags.requires_user_interaction || flags.held_up;
     judgement.decision == RuleDecision::Allow
         && is_ruled
         && judgement.mandatory_asks.is_empty()
         && request.mode() != Mode::Plan
         && request.kind() == AskKind::Tool
-        && !for_people
+        && !request.flags.want_a_person()
 }

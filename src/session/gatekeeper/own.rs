@@ -4,7 +4,7 @@ use portcullis_core::policy::{Decision as RuleDecision, Judgement};
 
 use super::after::RefusedAt;
 use super::calls::AllowedBy;
-use super::request::{CallKey, ClientFlags, DecidedBy, Decision, ToolRequest};
+use super::request::{CallKey, DecidedBy, Decision, ToolRequest};
 use super::{Gatekeeper, allowed_as_it_is};
 
 /// Tools that look at what an allowed call has started, or end it.
@@ -28,7 +28,7 @@ impl Gatekeeper {
             return Some(Decision::deny(judgement.why.clone()));
         }
         let is_let_pass =
-            outside.is_none() && judgement.decision == RuleDecision::Allow && !is_for_people(&request.flags);
+            outside.is_none() && judgement.decision == RuleDecision::Allow && !request.flags.want_a_person();
         let may_pass = is_let_pass || is_of_running_call && !judgement.is_asked_by_rule();
         // What a rule allows is on the record, or is not allowed by it.
         if !may_pass || judgement.rule.is_some() && !self.can_be_recorded().await {
@@ -45,9 +45,4 @@ impl Gatekeeper {
         self.state().calls.allow(by, call.clone(), call.digest);
         Some(allowed_as_it_is(DecidedBy::Gatekeeper))
     }
-}
-
-/// Whether the client wants a person to look, for another reason than its mode.
-fn is_for_people(flags: &ClientFlags) -> bool {
-    flags.default_to_no || flags.suppress_always || flags.requires_user_interaction || flags.held_up
 }

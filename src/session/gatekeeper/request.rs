@@ -95,6 +95,13 @@ pub(crate) struct ClientFlags {
     pub(crate) plan: Option<String>,
 }
 
+impl ClientFlags {
+    /// Whether the client wants a person to look, for another reason than its mode.
+    pub(super) fn want_a_person(&self) -> bool {
+        self.default_to_no || self.suppress_always || self.requires_user_interaction || self.held_up
+    }
+}
+
 /// What the connection a request came through can do. The gatekeeper knows connections by nothing else.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Capabilities {

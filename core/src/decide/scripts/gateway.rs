@@ -307,3 +307,42 @@ fn over_http_an_answer_counts_for_minutes_and_for_one_call_whatever_it_was_said_
         "#]],
     );
 }
+
+#[test]
+fn over_http_an_answer_from_before_the_clock_was_set_back_counts_for_no_call() {
+    check(
+        "1000 attach 1 api pid=7
+         1000 attach 2 cursor by=gateway
+         1001 ask 1 1 aaaaa source=hook tool=mcp__db__query use=t1 digest=1 : select
+         1002 allow aaaaa ann
+         10 clock 1002
+         11 ask 2 2 bbbbb source=gateway tool=mcp__db__query use=t1 digest=1 : the same",
+        &expect![[r#"
+            1000 attach 1 api pid=7
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1000 attach 2 cursor by=gateway
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            1001 ask 1 1 aaaaa source=hook tool=mcp__db__query use=t1 digest=1 : select
+              + ask 1 as aaaaa
+              > asked as aaaaa
+              > publish ask 1
+            1002 allow aaaaa ann
+              + ask 1 allowed by ann over http
+              > recorded allow aaaaa
+              > carry allow aaaaa to session 1
+              > publish ask 1
+            10 clock 1002
+              + clock set back from 1002
+            11 ask 2 2 bbbbb source=gateway tool=mcp__db__query use=t1 digest=1 : the same
+              + ask 2 as bbbbb
+              > asked as bbbbb
+              > publish ask 2
+        "#]],
+    );
+}

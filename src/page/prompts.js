@@ -262,10 +262,10 @@ function outcome(ask) {
   const words = verdict
     ? t(answerIn(ask) === "answered" ? "questionAnswered" : "answeredBy", { by: shown(verdict.by), via: placeOf(ask), behavior: t(answerIn(ask)) })
     : t("gone", { why: shown(phrase(ask.withdrawn ?? ask.state)) });
-  const isRefused = verdict?.behavior === "allow" && verdict.outcome === "denied";
+  const after = verdict?.behavior === "allow" && { denied: "refusedAfter", unknown: "unknownAfter" }[verdict.outcome];
   return h("article", { class: "card settled", role: "status", tabindex: "-1", "data-code": ask.code },
     h("strong", null, shown(ask.label ?? "")), " ", shown(ask.tool), ": ", words, " ",
-    verdict && h("small", { class: isConfirmed(ask) ? "confirmed" : "unconfirmed" }, t(isRefused ? "refusedAfter" : { confirmed: "confirmed", done: "handedOver" }[verdict.confirmation] ?? "notConfirmed")),
+    verdict && h("small", { class: isConfirmed(ask) ? "confirmed" : "unconfirmed" }, t((after || { confirmed: "confirmed", done: "handedOver" }[verdict.confirmation]) ?? "notConfirmed")),
     verdict?.why && [" ", h("q", { class: "small" }, shown(verdict.why))],
     answerIn(ask) === "answered" && h("p", { class: "small" }, shown(Object.values(verdict.input?.answers ?? {}).join("; "))),
     answerIn(ask) === "allowedEdited" && code(inputText(verdict.input)),

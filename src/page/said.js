@@ -57,6 +57,9 @@ const REFUSED = /^(?:A person denied this|\S{1,100} has stopped this session fro
 /** As much of a result says whether it is a refusal: a failed command may have printed anything, and much of it. */
 const ITS_BEGINNING = 600;
 
+/** What it is told of one that a person kept from running, and in the same words of one that they interrupted as it ran. */
+const REJECTED = "The user doesn't want to proceed";
+
 const isRefusal = (text) => REFUSED.test(text.slice(0, ITS_BEGINNING).replace(/^\W+/, ""));
 
 /** An agent makes its calls one after the other: those behind one that waits for an answer do not run yet. */
@@ -73,8 +76,10 @@ function callState({ call, result, isBehind }) {
   const ask = askOf(call);
   if (ask?.verdict?.behavior === "deny") return ask.kind === "plan" ? "sentBack" : "denied";
   if (!result) return ask?.state === "open" ? "waiting" : isBehind && !ask ? "queued" : "running";
-  if (result.failed) return isRefusal(result.text) ? "denied" : "failed";
-  return "done";
+  if (!result.failed) return "done";
+  if (!isRefusal(result.text)) return "failed";
+  // One that somebody denied is known by its prompt.
+  return result.text.startsWith(REJECTED) && ask?.state !== "withdrawn" ? "interrupted" : "denied";
 }
 
 /** What someone let run instead of what the agent wanted, and who. */

@@ -6,6 +6,7 @@ use crate::fakes::script::{Latch, Rule};
 use crate::run::api::serve;
 use crate::support::browser::{Browser, DESKTOP};
 use crate::support::claude::Claude;
+use crate::support::driven::shell;
 use crate::support::home::Home;
 use crate::support::http::Request;
 use crate::support::standin::StandIn;
@@ -105,6 +106,22 @@ fn sessions_of_one_folder_are_told_apart_by_what_they_are_about_and_what_was_sai
     let listed = site.home.run(&["session", "list"]).ok().stdout;
     assert!(listed.contains("count the apples"), "{listed}");
     assert_eq!(page.problems(), [""; 0]);
+}
+
+#[test]
+fn a_command_that_was_interrupted_as_it_ran_is_not_said_to_have_been_denied() {
+    let model = shell(&["sh nap.sh"]);
+    let site = Site::with(&model);
+    let started = site.home.project().join("started");
+    std::fs::write(site.home.project().join("nap.sh"), "touch started\nexec sleep 60\n").unwrap();
+    let page = site.page(&["start"], DESKTOP);
+    site.go();
+    page.click(".session");
+    page.click(".prompt [data-action=allowOnce]");
+    until("the command runs", || started.exists().then_some(()));
+    page.click(".composer [data-action=interrupt]");
+    page.see_text(".call .badge", "interrupted");
+    page.see_text(".settled", "nobody knows how far it ran");
 }
 
 #[test]

@@ -239,7 +239,7 @@ pub enum CallOutcome {
     Ran,
     /// The tool ran, and failed.
     Failed,
-    /// The call was sent, and nobody knows whether it was carried out.
+    /// The call was sent, or begun and interrupted, and nobody knows how far it was carried out.
     Unknown,
     Denied,
 }

@@ -123,10 +123,11 @@ export function conversation(id) {
 
 /** The changes tell that an event came, not what it says: texts are fetched where someone looks. */
 async function fetchSaid(id) {
+  const since = state.told;
   try {
     const [events, replies] = await Promise.all([call("GET", `/api/v1/events?session=${id}&limit=50`), call("GET", "/api/v1/replies")]);
-    replies.filter((reply) => reply.session === id).forEach((reply) => addSaid(id, "reply", reply));
-    events.forEach((event) => addSaid(id, "event", event));
+    replies.filter((reply) => reply.session === id).forEach((reply) => addSaid(id, "reply", reply, since));
+    events.forEach((event) => addSaid(id, "event", event, since));
     changed();
   } catch {
     // The list stays as the changes told it.
@@ -146,10 +147,11 @@ async function fetchAsks(id) {
 async function fetchMissing(id, asked, items) {
   const missing = items.filter((item) => item.kind === "event" && item.text === undefined && !asked.has(item.id));
   missing.forEach((item) => asked.add(item.id));
+  const since = state.told;
   await Promise.all(missing.map(async (item) => {
     try {
       const event = await call("GET", `/api/v1/events/${item.id}`);
-      addSaid(id, item.kind, { ...item, ...event, text: event.text ?? t("erased") });
+      addSaid(id, item.kind, { ...item, ...event, text: event.text ?? t("erased") }, since);
     } catch (error) {
       // One that could not be asked for is asked for again.
       if (error.status === 404) addSaid(id, item.kind, { ...item, text: t("erased") });

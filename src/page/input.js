@@ -30,9 +30,6 @@ function drawTool(ask) {
   return ask.preview ? [code(ask.preview, exactly), rest(input)] : code(whole, exactly);
 }
 
-/** An input in short: its command, or all of it. */
-export const inputText = (input) => (typeof input?.command === "string" ? input.command : text(input));
-
 /** What is said of the call apart from this. */
 const SAID = ["description"];
 

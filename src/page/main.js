@@ -14,6 +14,7 @@ import { rulesView } from "./rules.js";
 import { serversView } from "./servers.js";
 import { sessionView } from "./session.js";
 import { drawAlarms, sessionsView } from "./sessions.js";
+import { cameFromList, whereItWas } from "./place.js";
 import { startView } from "./start.js";
 import { changed, fetchEnded, may, noteWords, onChange, openAsks, setConnection, state, take, why } from "./state.js";
 import { onLetter } from "./steady.js";
@@ -41,8 +42,10 @@ function route() {
 function show(event) {
   view?.leave?.();
   leftOut.clear();
+  // Each view begins at its top, and is made there; a conversation goes to its end by itself.
+  scrollTo(0, 0);
   view = route();
-  const here = location.hash.startsWith("#/session") || ["", "#/start"].includes(location.hash) ? "#/" : location.hash;
+  const here = location.hash.startsWith("#/session") || isList(location.hash) || location.hash === "#/start" ? "#/" : location.hash;
   const tab = (href, key) => h("a", { href, "aria-current": here === href && "page" }, t(key));
   frame = { alarms: h("div", { class: "alarms", role: "status" }), prompts: h("div", { class: "prompts", role: "region", "aria-label": t("prompts") }), away: h("p", { class: "away", role: "status", hidden: true }, t("away")), waiting: waitingBar() };
   const bars = h("div", { class: "bars" },
@@ -51,12 +54,14 @@ function show(event) {
   keepBelow(bars);
   app.replaceChildren(bars,
     h("main", { id: "main", tabindex: "-1" }, frame.alarms, view.isHome && frame.prompts, view.element));
-  // Each view begins at its top; a conversation goes to its end by itself.
-  scrollTo(0, 0);
   draw();
+  if (view.session && event && isList(new URL(event.oldURL).hash)) cameFromList();
+  if (view.isHome) whereItWas();
   // Whoever came here by a link goes on from here, and not from the top of the page.
   if (event?.type === "hashchange") document.getElementById("main").focus({ preventScroll: true });
 }
+
+const isList = (hash) => ["", "#/"].includes(hash);
 
 /** The head of a session stays right below the bars, however many there are. */
 function keepBelow(bars) {

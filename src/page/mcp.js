@@ -1,4 +1,4 @@
-// A call of an MCP tool: its server, its tool, and its arguments as a form, to read and to change.
+// A call of an MCP tool: its server, its tool and its arguments. A form in which what any tool is given can be changed.
 
 import { parse } from "./api.js";
 import { h } from "./dom.js";
@@ -37,10 +37,14 @@ export function argumentForm(input, oninput) {
   const fields = Object.entries(input).map(([name, value]) => {
     const text = written(value);
     const control = h("textarea", { rows: String(Math.min(8, text.split("\n").length)), class: "code", spellcheck: "false", autocapitalize: "off", value: text, oninput });
+    // A browser knows one kind of line end. What nobody has changed stays as it is.
+    const before = control.value;
+    const changed = () => (value.includes("\r\n") ? control.value.replaceAll("\n", "\r\n") : control.value);
     const label = h("label", { class: "field" }, h("span", null, shown(name)), control);
     const read = () => {
       try {
-        return typeof value === "string" ? control.value : parse(control.value);
+        if (control.value === before) return value;
+        return typeof value === "string" ? changed() : parse(control.value);
       } catch {
         throw new BadField(name);
       }

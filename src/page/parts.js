@@ -1,6 +1,7 @@
 // Small parts that many views are made of: buttons, rows of them, fields with their label.
 
 import { h } from "./dom.js";
+import { back } from "./place.js";
 import { t } from "./words.js";
 
 export const row = (...buttons) => h("div", { class: "row" }, buttons);
@@ -13,4 +14,4 @@ export const hasKeyboard = () => matchMedia("(hover: hover) and (pointer: fine)"
 export const field = (name, control) => h("label", { class: "field" }, h("span", null, t(name)), control);
 
 /** The head of a view that one comes to from another. */
-export const backBar = (...more) => h("div", { class: "bar" }, h("a", { href: "#/", class: "button quiet back", "aria-label": t("back") }, "‹"), more);
+export const backBar = (...more) => h("div", { class: "bar" }, h("a", { href: "#/", class: "button quiet back", "aria-label": t("back"), onclick: back }, "‹"), more);

@@ -2,7 +2,7 @@
 
 import { call, parse } from "./api.js";
 import { h, keep, marked, moment } from "./dom.js";
-import { code, drawInput, inputText } from "./input.js";
+import { code, drawInput } from "./input.js";
 import { ledToIt } from "./led.js";
 import { exactly, shown } from "./letters.js";
 import { BadField, argumentForm } from "./mcp.js";
@@ -69,7 +69,7 @@ function card(ask, session) {
   const draws = { question: drawQuestions, plan: drawPlan }[ask.kind];
   const notice = h("p", { class: "notice", role: "status" });
   const step = h("div", { class: "step" });
-  const isRisky = !draws && (ask.default_to_no || ask.requires_user_interaction || ask.preview_only || ask.risk?.level === "high");
+  const isRisky = !draws && (ask.default_to_no || ask.requires_user_interaction || ask.preview_only || ask.risk?.level === "high" || deceives(ask));
   // To allow takes a second step where it is risky, and where not all of it was in sight.
   const answer = (verdict) => {
     const unseen = verdict.behavior === "allow" && !verdict.answers && whole.unseen();
@@ -102,6 +102,9 @@ function card(ask, session) {
   return drawn;
 }
 
+/** Letters of its command are not what they look like. In a text or a diff such letters may be meant. */
+const deceives = ({ tool, input }) => tool === "Bash" && typeof input?.command === "string" && exactly(input.command) !== input.command;
+
 /** What an agent gave a tool may have any form: one card that cannot be drawn as it should does not keep the others away. */
 function attempt(draw) {
   try {
@@ -128,8 +131,11 @@ function secondStep(place, act, { unseen, openAll, input, ask, scope }) {
   const see = unseen && !input && button("showAll", "primary", () => (close(), openAll()));
   // It may be below what is in sight, or behind the box to write in.
   requestAnimationFrame(() => place.scrollIntoView({ block: "nearest" }));
-  place.replaceChildren(h("div", null, h("p", { role: "alert", class: unseen && "warning" }, words), input && drawInput({ tool: ask.tool, mcp: ask.mcp, input, preview: "", replaces: input.file_path === ask.input?.file_path ? ask.replaces : undefined }), row(see, yes, button("cancel", "quiet", close))));
+  place.replaceChildren(h("div", null, h("p", { role: "alert", class: unseen && "warning" }, words), input && drawOther(ask, input), row(see, yes, button("cancel", "quiet", close))));
 }
+
+/** What someone wrote in place of what the agent did. */
+const drawOther = (ask, input) => drawInput({ tool: ask.tool, mcp: ask.mcp, input, preview: "", replaces: input.file_path === ask.input?.file_path ? ask.replaces : undefined });
 
 function facts(ask) {
   const fact = (name, value) => value && [h("dt", null, name), h("dd", null, value)];
@@ -204,7 +210,7 @@ function answers(ask, answer, risky, changedMind) {
 /** The box in which what runs is written anew. What was confirmed is what stood there: a change takes that back. */
 function editInput(ask, answer, close, changedMind) {
   const isCommand = ask.tool === "Bash" && typeof ask.input.command === "string";
-  const form = !isCommand && ask.mcp && Object.keys(ask.input).length > 0 && argumentForm(ask.input, () => changedMind());
+  const form = !isCommand && !Array.isArray(ask.input) && Object.keys(ask.input).length > 0 && argumentForm(ask.input, () => changedMind());
   const text = isCommand ? ask.input.command : JSON.stringify(ask.input, null, 2);
   const editor = h("textarea", { rows: "6", class: "code", spellcheck: "false", "aria-label": t("edit"), value: text, oninput: () => changedMind() });
   const wrong = h("p", { class: "warning", role: "alert" });
@@ -262,12 +268,12 @@ function outcome(ask) {
   const words = verdict
     ? t(answerIn(ask) === "answered" ? "questionAnswered" : "answeredBy", { by: shown(verdict.by), via: placeOf(ask), behavior: t(answerIn(ask)) })
     : t("gone", { why: shown(phrase(ask.withdrawn ?? ask.state)) });
-  const isRefused = verdict?.behavior === "allow" && verdict.outcome === "denied";
+  const after = verdict?.behavior === "allow" && { denied: "refusedAfter", unknown: "unknownAfter" }[verdict.outcome];
   return h("article", { class: "card settled", role: "status", tabindex: "-1", "data-code": ask.code },
     h("strong", null, shown(ask.label ?? "")), " ", shown(ask.tool), ": ", words, " ",
-    verdict && h("small", { class: isConfirmed(ask) ? "confirmed" : "unconfirmed" }, t(isRefused ? "refusedAfter" : { confirmed: "confirmed", done: "handedOver" }[verdict.confirmation] ?? "notConfirmed")),
+    verdict && h("small", { class: isConfirmed(ask) ? "confirmed" : "unconfirmed" }, t((after || { confirmed: "confirmed", done: "handedOver" }[verdict.confirmation]) ?? "notConfirmed")),
     verdict?.why && [" ", h("q", { class: "small" }, shown(verdict.why))],
     answerIn(ask) === "answered" && h("p", { class: "small" }, shown(Object.values(verdict.input?.answers ?? {}).join("; "))),
-    answerIn(ask) === "allowedEdited" && code(inputText(verdict.input)),
+    answerIn(ask) === "allowedEdited" && drawOther(ask, verdict.input),
     verdict?.differs && h("p", { class: "warning" }, t("differs")));
 }

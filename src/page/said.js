@@ -3,7 +3,7 @@
 import { download } from "./api.js";
 import { h, moment } from "./dom.js";
 import { code, drawInput } from "./input.js";
-import { shown } from "./letters.js";
+import { exactly, shown } from "./letters.js";
 import { markdown } from "./markdown.js";
 import { mcpNamed } from "./mcp.js";
 import { isPicture, picture } from "./pictures.js";
@@ -57,6 +57,9 @@ const REFUSED = /^(?:A person denied this|\S{1,100} has stopped this session fro
 /** As much of a result says whether it is a refusal: a failed command may have printed anything, and much of it. */
 const ITS_BEGINNING = 600;
 
+/** What it is told of one that a person kept from running, and in the same words of one that they interrupted as it ran. */
+const REJECTED = "The user doesn't want to proceed";
+
 const isRefusal = (text) => REFUSED.test(text.slice(0, ITS_BEGINNING).replace(/^\W+/, ""));
 
 /** An agent makes its calls one after the other: those behind one that waits for an answer do not run yet. */
@@ -73,8 +76,10 @@ function callState({ call, result, isBehind }) {
   const ask = askOf(call);
   if (ask?.verdict?.behavior === "deny") return ask.kind === "plan" ? "sentBack" : "denied";
   if (!result) return ask?.state === "open" ? "waiting" : isBehind && !ask ? "queued" : "running";
-  if (result.failed) return isRefusal(result.text) ? "denied" : "failed";
-  return "done";
+  if (!result.failed) return "done";
+  if (!isRefusal(result.text)) return "failed";
+  // One that somebody denied is known by its prompt.
+  return result.text.startsWith(REJECTED) && ask?.state !== "withdrawn" ? "interrupted" : "denied";
 }
 
 /** What someone let run instead of what the agent wanted, and who. */
@@ -102,7 +107,7 @@ function drawCall(item, before) {
     if (item.cut || item.result?.cut) body.append(h("p", { class: "hint small" }, t("cut")));
   };
   const details = h("details", { class: `call ${state}`, ontoggle: () => details.open && draw() },
-    h("summary", null, h("span", { class: "tool" }, shown(item.tool)), " ", h("span", { class: "main" }, shown(String(main)).slice(0, 300)),
+    h("summary", null, h("span", { class: "tool" }, shown(item.tool)), " ", h("span", { class: "main" }, exactly(String(main).slice(0, 300))),
       edit && h("span", { class: "badge edited" }, t("editedBy", { by: shown(edit.by) })),
       h("span", { class: "badge" }, t(`call_${state}`))),
     body);

@@ -2,6 +2,7 @@
 
 import { ago, agoInWords, h, keep } from "./dom.js";
 import { shown } from "./letters.js";
+import { notePlace } from "./place.js";
 import { alarms, may, openAsks, sortedSessions, standing, state } from "./state.js";
 import { currentLanguage, locale, t } from "./words.js";
 
@@ -46,7 +47,7 @@ function item(session) {
   const waits = openAsks(session.id).length;
   const { title, last } = state.words.get(session.id) ?? {};
   return h("li", null,
-    h("a", { class: `card session ${what}`, href: `#/session/${session.id}` },
+    h("a", { class: `card session ${what}`, href: `#/session/${session.id}`, onclick: notePlace },
       h("span", { class: "line" },
         h("strong", null, shown(session.label)),
         h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what), waits > 1 && ` (${waits})`)),

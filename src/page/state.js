@@ -76,8 +76,9 @@ export function take(change) {
   const happened = change.ask ?? change.event ?? change.reply;
   const session = happened && sessions.get(happened.session);
   if (session) session.last_active = Math.max(session.last_active ?? 0, happened.at);
-  if (change.event) addSaid(change.event.session, "event", change.event);
-  if (change.reply) addSaid(change.reply.session, "reply", change.reply);
+  const { told } = state;
+  if (change.event) addSaid(change.event.session, "event", { ...change.event, told });
+  if (change.reply) addSaid(change.reply.session, "reply", { ...change.reply, told });
   if (change.people) state.people += 1;
   if (change.ready) {
     Object.assign(state, state.fresh);
@@ -88,12 +89,14 @@ export function take(change) {
   if (!state.fresh) changed();
 }
 
-export function addSaid(session, kind, item) {
+/** `since`: how much had been told when the item was asked for. What was told of it meanwhile is newer. */
+export function addSaid(session, kind, item, since = state.told) {
   if (!session) return;
   if (!state.said.has(session)) state.said.set(session, new Map());
   const said = state.said.get(session);
   const before = said.get(item.id);
-  said.set(item.id, { ...before, ...item, kind, text: item.text ?? before?.text });
+  const [older, newer] = before?.told > since ? [item, before] : [before, item];
+  said.set(item.id, { ...older, ...newer, kind, text: newer.text ?? older?.text });
   if (said.size > MOST_SAID) said.delete(said.keys().next().value);
 }
 

@@ -285,7 +285,7 @@ fn outcome_of(code: &str, outcome: CallOutcome, differs: bool) -> (Weight, Strin
     let ran = match outcome {
         CallOutcome::Ran => "ran",
         CallOutcome::Failed => "ran and failed",
-        CallOutcome::Unknown => "was sent, and nobody knows whether it ran",
+        CallOutcome::Unknown => "was begun, and nobody knows how far it ran",
         CallOutcome::Denied => "did not run",
     };
     match differs {
@@ -298,7 +298,7 @@ fn called(call: &ToolCall) -> (Weight, String) {
     let (weight, ran) = match call.outcome {
         CallOutcome::Ran => (Weight::Plain, "ran"),
         CallOutcome::Failed => (Weight::Plain, "ran, and failed:"),
-        CallOutcome::Unknown => (Weight::Attention, "sent, and nobody knows whether it ran:"),
+        CallOutcome::Unknown => (Weight::Attention, "begun, and nobody knows how far it ran:"),
         CallOutcome::Denied => (Weight::Attention, "was kept from"),
     };
     let what = match &call.preview {

@@ -223,6 +223,7 @@ fn state(ask: &AskView) -> String {
             let outcome = match verdict.outcome.as_deref() {
                 None => String::new(),
                 Some("denied") => ", and the call did not run".to_owned(),
+                Some("unknown") => ", and nobody knows how far the call ran".to_owned(),
                 Some(outcome) => format!(", then the call {outcome}"),
             };
             let differs = if verdict.differs { "; WARNING: what ran is not what was shown" } else { "" };

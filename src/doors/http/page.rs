@@ -76,6 +76,7 @@ files! {
     "phrases-zh.js" SCRIPT,
     "pictures.js" SCRIPT,
     "pixels.js" SCRIPT,
+    "place.js" SCRIPT,
     "prompts.js" SCRIPT,
     "push.js" SCRIPT,
     "questions.js" SCRIPT,

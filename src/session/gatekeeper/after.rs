@@ -5,7 +5,7 @@ use portcullis_wire::preview::preview;
 
 use super::Gatekeeper;
 use super::audit::record_of;
-use super::calls::{AllowedBy, Denied};
+use super::calls::{AllowedBy, Denied, Unmade};
 use super::request::{CallKey, DecidedBy, ToolRequest};
 
 /// A call that was made, failed, or was refused.
@@ -18,8 +18,11 @@ pub(crate) struct FinishedCall {
     pub(crate) decided_by: Option<String>,
 }
 
-/// A person allowed a call, and the client did not run it: a rule of its own denies it, or the turn was interrupted.
+/// A person allowed a call, and the client did not run it: a rule of its own denies it.
 const AFTER_ALLOW: &str = "client, after the allow";
+
+/// The client's word for a call that a person kept from running, and for one that they interrupted as it ran.
+pub(crate) const REJECTED: &str = "user-rejected";
 
 /// How a client goes on, which shows that no dialog of that agent is open any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +31,8 @@ pub(crate) enum WentOn {
     NextCall,
     /// All calls of its last message are over, or the turn is.
     CallsOver,
+    /// A person interrupted the turn: what was allowed may have run, in part or in full.
+    Interrupted,
 }
 
 /// A call that ran, held against what was said of it.
@@ -70,6 +75,15 @@ impl Gatekeeper {
         let open = state.calls.made(&call);
         let allowed = state.calls.take_allowed(&call);
         let is_unprompted = state.calls.take_unprompted(&call);
+        // Nobody keeps a call from running that was let through already: it was interrupted, and may have begun.
+        let is_interrupted =
+            (outcome, decided_by.as_deref()) == (CallOutcome::Denied, Some(REJECTED)) && allowed.is_some();
+        let (outcome, decided_by) = if is_interrupted { (CallOutcome::Unknown, None) } else { (outcome, decided_by) };
+        // What it ran with nobody tells then.
+        let call = match &allowed {
+            Some(allowed) if outcome == CallOutcome::Unknown => CallKey { digest: allowed.digest, ..call },
+            _ => call,
+        };
         let unasked = is_unprompted && outcome != CallOutcome::Denied && allowed.is_none();
         let denied = state.calls.take_denied(&call).filter(|_| outcome == CallOutcome::Denied);
         if outcome == CallOutcome::Denied && state.calls.take_refused(&call) {
@@ -106,20 +120,30 @@ impl Gatekeeper {
         }
     }
 
+    /// Something else begins in the session. What was allowed before, and is not told of by the end of the next calls, was
+    /// interrupted.
+    pub(crate) fn prompted(&self) {
+        self.state().calls.mark_past();
+    }
+
     /// The agent went on. What was denied is known to it, and what was allowed and has not been made by the end of its calls
-    /// the client has kept from running by itself.
+    /// the client has kept from running by itself; of what was interrupted nobody knows how far it ran.
     pub(crate) fn went_on(&self, how: WentOn, concerns: impl Fn(Option<&str>) -> bool) {
         let mut state = self.state();
         let denied = state.calls.take_all_denied(&concerns);
         let unmade = match how {
             WentOn::NextCall => vec![],
-            WentOn::CallsOver => state.calls.take_all_allowed(&concerns),
+            WentOn::CallsOver | WentOn::Interrupted => state.calls.take_all_allowed(&concerns),
         };
         for Denied { ask, call, preview, by } in denied {
             state.audit.write(record_of(call, CallOutcome::Denied, by.to_owned(), Some(ask), &preview));
         }
-        for (ask, call) in unmade {
-            state.audit.write(record_of(call, CallOutcome::Denied, AFTER_ALLOW.to_owned(), Some(ask), ""));
+        for Unmade { ask, call, is_past } in unmade {
+            let (outcome, by) = match is_past || how == WentOn::Interrupted {
+                true => (CallOutcome::Unknown, "person"),
+                false => (CallOutcome::Denied, AFTER_ALLOW),
+            };
+            state.audit.write(record_of(call, outcome, by.to_owned(), Some(ask), ""));
         }
     }
 

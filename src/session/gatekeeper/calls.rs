@@ -40,6 +40,17 @@ pub(super) struct Allowed {
     call: CallKey,
     /// Of the input it was allowed with.
     pub(super) digest: [u8; 32],
+    /// A prompt has come since.
+    is_past: bool,
+}
+
+/// A call that people allowed, and that nothing was told of since.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Unmade {
+    pub(super) ask: AskId,
+    pub(super) call: CallKey,
+    /// A prompt has come since: the client did not tell of it when the calls around it were over.
+    pub(super) is_past: bool,
 }
 
 /// A call that does not run because of the verdict on its ask. Nothing has shown yet that the client knows.
@@ -147,7 +158,7 @@ impl Calls {
     }
 
     pub(super) fn allow(&mut self, by: AllowedBy, call: CallKey, digest: [u8; 32]) {
-        remember(&mut self.allowed, Allowed { by, call, digest });
+        remember(&mut self.allowed, Allowed { by, call, digest, is_past: false });
     }
 
     pub(super) fn deny(&mut self, denied: Denied) {
@@ -168,12 +179,19 @@ impl Calls {
         taken
     }
 
+    /// A prompt has come in the main agent's conversation.
+    pub(super) fn mark_past(&mut self) {
+        for allowed in self.allowed.iter_mut().filter(|allowed| allowed.call.agent.is_none()) {
+            allowed.is_past = true;
+        }
+    }
+
     /// Calls of those agents that people allowed, and that have not been made, told once.
-    pub(super) fn take_all_allowed(&mut self, concerns: impl Fn(Option<&str>) -> bool) -> Vec<(AskId, CallKey)> {
+    pub(super) fn take_all_allowed(&mut self, concerns: impl Fn(Option<&str>) -> bool) -> Vec<Unmade> {
         let mut taken = vec![];
         self.allowed.retain(|allowed| match allowed.by {
             AllowedBy::Ask(ask) if concerns(allowed.call.agent.as_deref()) => {
-                taken.push((ask, allowed.call.clone()));
+                taken.push(Unmade { ask, call: allowed.call.clone(), is_past: allowed.is_past });
                 false
             }
             _ => true,

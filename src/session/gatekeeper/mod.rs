@@ -34,7 +34,7 @@ use crate::fixed;
 use crate::locks::locked;
 use crate::session::link::SessionHandle;
 use after::RefusedAt;
-pub(crate) use after::{FinishedCall, WentOn};
+pub(crate) use after::{FinishedCall, REJECTED, WentOn};
 pub(crate) use ask::shortened;
 use audit::AuditLog;
 use calls::{AllowedBy, AskOutcome, Calls};

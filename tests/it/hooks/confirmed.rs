@@ -189,6 +189,31 @@ fn an_event_wakes_a_session_whose_held_call_was_interrupted() {
 }
 
 #[test]
+fn of_a_command_that_was_interrupted_at_the_terminal_as_it_ran_nothing_says_that_it_did_not_run() {
+    let home = Home::new();
+    let gate = home.serve();
+    let started = home.project().join("started");
+    std::fs::write(home.project().join("nap.sh"), "touch started\nexec sleep 60\n").unwrap();
+    let nap = json!({"command": "sh nap.sh", "description": "Nap"});
+    let model = Model::start(vec![
+        Rule::on_text("be busy").call("Bash", nap).once(),
+        Rule::on_text("look again").call("Bash", json!({"command": "ls", "description": "Look"})).once(),
+        Rule::on_any_result().say("all done"),
+    ]);
+    let claude = Interactive::start(&home, &model, &[]);
+    claude.say("be busy");
+    let ask = gate.open_ask();
+    gate.answer(&ask, &json!({"behavior": "allow"}));
+    until("the command runs", || started.exists().then_some(()));
+    claude.press_until("Escape", "Interrupted");
+    // What comes next tells of its own calls alone.
+    claude.say("look again");
+    claude.until("all done");
+    let shown = gate.ask_when(&ask, |ask| !ask["verdict"]["outcome"].is_null());
+    assert_eq!(shown["verdict"]["outcome"], "unknown", "{shown:#}");
+}
+
+#[test]
 fn a_stop_is_confirmed_by_a_hook_that_calls_after_it() {
     let (home, gate, session) = hooked();
     let id = home.attached(1)[0]["id"].as_str().unwrap().to_owned();

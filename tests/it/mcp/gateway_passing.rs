@@ -231,7 +231,7 @@ fn what_passes_besides_calls_and_calls_of_unknown_outcome_are_in_the_journal() {
         assert!(told.contains(&format!("ran {tool}: {what}")), "{told}");
     }
     assert_eq!(of("mcp__dies__echo"), "unknown");
-    assert!(told.contains("sent, and nobody knows whether it ran: mcp__dies__echo"), "{told}");
+    assert!(told.contains("begun, and nobody knows how far it ran: mcp__dies__echo"), "{told}");
 }
 
 #[test]

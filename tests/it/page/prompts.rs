@@ -6,7 +6,7 @@ use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
 use crate::run::api::serve;
 use crate::support::browser::{Browser, DESKTOP};
-use crate::support::driven::shell;
+use crate::support::driven::{calls, shell};
 use crate::support::home::Home;
 use crate::support::until;
 use serde_json::json;
@@ -48,6 +48,27 @@ fn a_call_is_denied_with_words_that_the_agent_reads() {
     page.click(".more [data-action=deny]");
     model.wait_for_turn("use mktemp instead");
     assert!(!site.home.project().join("made.txt").exists());
+}
+
+#[test]
+fn what_is_written_to_a_file_is_edited_line_by_line_and_keeps_its_line_ends() {
+    let home = Home::new();
+    let file = home.project().join("notes.txt");
+    let model = calls("Write", &json!({"file_path": &file, "content": "one\r\ntwo\r\n"}));
+    let site = Site::at(home, &model);
+    let page = site.page(&[], DESKTOP);
+    site.go();
+    page.see(".prompt");
+    page.click(".prompt summary >> text=More answers");
+    page.click("[data-action=edit]");
+    page.fill(".more label:has-text(\"content\") textarea", "one\nthree\n");
+    page.click(".more [data-action=allow]");
+    page.see_text(".step .diff", "+ three");
+    page.click("[data-action=yesAllow]");
+    // What came of it shows lines as well, and no text of a program.
+    page.see_text(".settled .diff", "+ three");
+    let written = until("the file", || std::fs::read_to_string(&file).ok());
+    assert_eq!(written, "one\r\nthree\r\n");
 }
 
 #[test]

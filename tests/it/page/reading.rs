@@ -69,6 +69,54 @@ fn the_end_is_followed_by_whoever_is_there_and_nobody_else_is_moved() {
 }
 
 #[test]
+fn a_session_far_down_the_list_opens_at_its_end_and_the_way_back_leads_to_its_place() {
+    let site = Site::new();
+    let session = site.session();
+    site.home.attached(1);
+    for number in 1..=30 {
+        session.hook("UserPromptSubmit", &json!({"prompt": format!("prompt {number}, which takes some room")}));
+    }
+    session.hook("Stop", &json!({}));
+    let others: Vec<_> =
+        (1..=10).map(|number| StandIn::start(&site.home, &["--label", &format!("other-{number}")])).collect();
+    site.home.attached(11);
+    // Those that work are before those that rest.
+    for other in &others {
+        other.hook("UserPromptSubmit", &json!({"prompt": "work"}));
+    }
+    let page = site.page(&[], PHONE);
+    is_true(
+        &page,
+        "the last of eleven",
+        "document.querySelector('.sessions li:nth-child(11)')?.innerText.startsWith('api')",
+    );
+    page.see_text(".sessions li:nth-child(10) .badge", "working");
+    let (opened, place) = (
+        ".session:has-text(\"api\")",
+        "document.querySelector('li:nth-child(11) .session').getBoundingClientRect().top",
+    );
+    page.run("scrollTo(0, document.documentElement.scrollHeight), true");
+    let top = page.run(place);
+    assert!(page.run("scrollY").as_f64().unwrap() > 100.0);
+    for way in ["document.querySelector('.back').click(), true", "history.back(), true"] {
+        page.click(opened);
+        page.see_text(".said .user", "prompt 30");
+        is_true(&page, "it is opened at its end", IS_AT_END);
+        assert_eq!(page.run("document.querySelector('.jump').hidden"), true);
+        page.run(way);
+        page.see(opened);
+        is_true(&page, "the list stands where it stood", &format!("Math.abs({place} - {top}) < 2"));
+    }
+    // Whoever goes to the list by another way begins at its top.
+    page.click(opened);
+    page.see_text(".said .user", "prompt 30");
+    page.click("nav a");
+    page.see(opened);
+    assert_eq!(page.run("scrollY"), 0);
+    assert_eq!(page.problems(), [""; 0]);
+}
+
+#[test]
 fn the_head_of_a_session_takes_two_rows_on_a_phone_and_what_is_pressed_is_large_enough() {
     let model = shell(&["touch made.txt"]);
     let site = Site::with(&model);

@@ -6,7 +6,9 @@ use crate::fakes::script::{Latch, Rule};
 use crate::run::api::serve;
 use crate::support::browser::{Browser, DESKTOP};
 use crate::support::claude::Claude;
+use crate::support::driven::shell;
 use crate::support::home::Home;
+use crate::support::hooks::{by_tool_call, hooked};
 use crate::support::http::Request;
 use crate::support::standin::StandIn;
 use crate::support::until;
@@ -105,6 +107,49 @@ fn sessions_of_one_folder_are_told_apart_by_what_they_are_about_and_what_was_sai
     let listed = site.home.run(&["session", "list"]).ok().stdout;
     assert!(listed.contains("count the apples"), "{listed}");
     assert_eq!(page.problems(), [""; 0]);
+}
+
+#[test]
+fn a_command_that_was_interrupted_as_it_ran_is_not_said_to_have_been_denied() {
+    let model = shell(&["sh nap.sh"]);
+    let site = Site::with(&model);
+    let started = site.home.project().join("started");
+    std::fs::write(site.home.project().join("nap.sh"), "touch started\nexec sleep 60\n").unwrap();
+    let page = site.page(&["start"], DESKTOP);
+    site.go();
+    page.click(".session");
+    page.click(".prompt [data-action=allowOnce]");
+    until("the command runs", || started.exists().then_some(()));
+    page.click(".composer [data-action=interrupt]");
+    page.see_text(".call .badge", "interrupted");
+    page.see_text(".settled", "nobody knows how far it ran");
+}
+
+#[test]
+fn what_was_told_of_a_message_while_its_text_was_fetched_counts() {
+    let (home, gate, session) = hooked();
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &[], DESKTOP);
+    page.click(".session");
+    page.see_text(".head .badge", "idle");
+    // The text of the message comes late.
+    page.run(
+        "window.held = new Promise((go) => (window.release = go)); const real = window.fetch; window.fetch = async (to, how) => { \
+         const answer = await real(to, how); if (/events\\/\\w+$/.test(to)) await window.held; return answer; }; true",
+    );
+    session.hook("UserPromptSubmit", &json!({"prompt": "work"}));
+    let event = gate.send_event("look at main");
+    page.see(".said .event:not(.user)");
+    by_tool_call(&session);
+    gate.wait_for_event(&event, "delivered");
+    session.hook("Stop", &json!({}));
+    gate.wait_for_event(&event, "seen");
+    page.see_text(".said .event:not(.user) .who", "seen");
+    page.run("window.release(), true");
+    page.see_text(".said .event", "look at main");
+    page.see_text(".said .event:not(.user) .who", "seen");
+    page.reload();
+    page.see_text(".said .event:not(.user) .who", "seen");
 }
 
 #[test]

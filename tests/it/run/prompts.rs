@@ -155,6 +155,32 @@ fn an_interrupt_withdraws_the_open_prompt() {
 }
 
 #[test]
+fn of_a_command_that_was_interrupted_as_it_ran_nothing_says_that_it_did_not_run() {
+    let home = Home::new();
+    let gate = home.serve();
+    let started = home.project().join("started");
+    std::fs::write(home.project().join("nap.sh"), "touch started\nexec sleep 60\n").unwrap();
+    let model = shell(&["sh nap.sh"]);
+    let run = Driven::start(&home, &model, &["go"]);
+    let ask = gate.only_ask();
+    let session = ask["session"].as_str().unwrap();
+    gate.answer(&ask, &json!({"behavior": "allow"}));
+    until("the command runs", || started.exists().then_some(()));
+    gate.post(&format!("/api/v1/sessions/{session}/interrupt"), &json!({})).expect(200);
+    assert_eq!(run.wait().status.code(), Some(130));
+    let shown = gate.ask_when(&ask, |ask| !ask["verdict"]["outcome"].is_null());
+    assert_eq!(
+        (&shown["verdict"]["outcome"], &shown["verdict"]["differs"]),
+        (&json!("unknown"), &json!(null)),
+        "{shown:#}"
+    );
+    let called = &home.records("called")[0];
+    assert_eq!((&called["outcome"], &called["decided_by"]), (&json!("unknown"), &json!("person")), "{called:#}");
+    let log = home.run(&["log"]).ok().stdout;
+    assert!(log.contains("begun, and nobody knows how far it ran: Bash: sh nap.sh (decided by person)"), "{log}");
+}
+
+#[test]
 fn questions_are_answered_over_the_api() {
     let home = Home::new();
     let gate = home.serve();

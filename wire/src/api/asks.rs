@@ -230,7 +230,7 @@ pub struct VerdictView {
     /// the call is known) or not_confirmed (the client should have shown by now that it took it)
     #[serde(default)]
     pub confirmation: String,
-    /// What is known to have followed: ran, failed or denied.
+    /// What is known to have followed: ran, failed, denied, or unknown: it was begun, and nobody knows how far it ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
     /// When that was reported.

@@ -7,7 +7,7 @@ use portcullis_wire::control::{Block, Message, ToolResultMeta};
 use portcullis_wire::preview::preview;
 use serde_json::Value;
 
-use crate::session::gatekeeper::{CallKey, FinishedCall, call_digest};
+use crate::session::gatekeeper::{CallKey, FinishedCall, REJECTED, call_digest};
 
 /// Calls under way that are remembered; a client has a dozen at most.
 const REMEMBERED: usize = 1024;
@@ -62,31 +62,42 @@ impl CallsUnderWay {
     /// What became of the calls whose results this message holds.
     pub(super) fn finished(&mut self, message: &Message) -> Vec<FinishedCall> {
         let finished = message.blocks().into_iter().filter_map(|block| match block {
-            Block::ToolResult { id, is_error, .. } => self.finish(id, is_error, message),
+            Block::ToolResult { id, is_error, content } => self.finish(id, is_error, content, message),
             _ => None,
         });
         finished.collect()
     }
 
-    fn finish(&mut self, id: &str, is_error: bool, message: &Message) -> Option<FinishedCall> {
+    fn finish(&mut self, id: &str, is_error: bool, content: &Value, message: &Message) -> Option<FinishedCall> {
         let call = self.0.iter().position(|call| call.id == id).and_then(|place| self.0.remove(place))?;
         let meta = message.tool_result_meta.iter().find(|meta| meta.id == id);
+        let was_interrupted = meta.is_some_and(was_rejected) && content.to_string().contains(INTERRUPTED);
         let outcome = match (meta.is_some_and(was_denied), is_error) {
+            _ if was_interrupted => CallOutcome::Unknown,
             (true, _) => CallOutcome::Denied,
             (false, true) => CallOutcome::Failed,
             (false, false) => CallOutcome::Ran,
         };
         let tool_use_id = Some(id.to_owned());
         let key = CallKey { tool: call.tool, agent: call.agent, digest: call.input, tool_use_id, folder: None };
-        // The client lets through all that we make ourselves.
-        let decided_by = meta.filter(|_| !call.is_own).and_then(decided_by);
+        // The client lets through all that we make ourselves, and of an interrupted one does not say who let it through.
+        let decided_by = meta.filter(|_| !call.is_own && !was_interrupted).and_then(decided_by);
         Some(FinishedCall { call: key, preview: call.preview, outcome, decided_by })
     }
 }
 
+/// What the client tells the model of a call that was interrupted as it ran. Its meta is the same as of one that was kept
+/// from running.
+const INTERRUPTED: &str = "this call was stopped while running";
+
+/// By a person, before it ran or as it ran.
+fn was_rejected(meta: &ToolResultMeta) -> bool {
+    meta.permission_decision.is_none() && meta.non_execution_kind.as_deref() == Some(REJECTED)
+}
+
 fn was_denied(meta: &ToolResultMeta) -> bool {
     let rejected = meta.permission_decision.as_ref().is_some_and(|decision| decision.decision == "reject");
-    rejected || matches!(meta.non_execution_kind.as_deref(), Some("permission-rule" | "user-rejected"))
+    rejected || matches!(meta.non_execution_kind.as_deref(), Some("permission-rule" | REJECTED))
 }
 
 /// `config/rule`, `user_temporary`, `hook`: in the client's own words, where it has any.
@@ -138,6 +149,26 @@ mod tests {
             assert_eq!((finished[0].outcome, decided_by, finished[0].preview.as_str()), (want.0, want.1, "ls"));
             assert!(calls.0.is_empty());
         }
+    }
+
+    #[test]
+    fn of_a_call_that_was_interrupted_as_it_ran_nobody_knows_how_far_it_ran() {
+        let rejected = json!([{"id": "a", "non_execution_kind": "user-rejected"}, {"id": "b", "non_execution_kind": "user-rejected"}]);
+        let refused = "The user doesn't want to proceed with this tool use. The tool use was rejected.";
+        let running =
+            format!("{refused} Correction to the text above: this call was stopped while running, not refused.");
+        let mut calls = CallsUnderWay::default();
+        calls.wanted(&wants("a", "make"));
+        calls.wanted(&wants("b", "ls"));
+        let finished =
+            calls.finished(&message(&json!({"type": "user", "tool_result_meta": rejected, "message": {"content": [
+            {"type": "tool_result", "tool_use_id": "a", "is_error": true, "content": running},
+            {"type": "tool_result", "tool_use_id": "b", "is_error": true, "content": refused}]}})));
+        assert_eq!((finished[0].outcome, finished[0].decided_by.as_deref()), (CallOutcome::Unknown, None));
+        assert_eq!(
+            (finished[1].outcome, finished[1].decided_by.as_deref()),
+            (CallOutcome::Denied, Some("user-rejected"))
+        );
     }
 
     #[test]

@@ -115,6 +115,7 @@ impl HookSession {
     /// A person interrupted the turn then, as the transcript tells; no hook does.
     pub(super) fn note_interrupted(&self, at: u64) {
         if at > self.state().begun.0 {
+            self.gatekeeper.went_on(WentOn::Interrupted, |calling| calling.is_none());
             self.mark_idle();
         }
     }
@@ -136,6 +137,7 @@ impl HookSession {
     }
 
     fn user_prompt(&self, call: &HookCall) -> HookAnswer {
+        self.gatekeeper.prompted();
         if call.is_notification() || self.state().scheduled_prompts.contains(&call.prompt) {
             let mut state = self.state();
             state.inbox.mark_busy();

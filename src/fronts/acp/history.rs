@@ -68,6 +68,8 @@ pub(super) async fn list(folder: Option<PathBuf>, cursor: Option<String>) -> Res
         transcripts().map(|transcripts| transcripts.newest(&is_wanted, after.as_ref())).unwrap_or_default()
     });
     let NewestConversations { conversations, next } = listing.await.map_err(Error::into_internal_error)?;
+        // A conversation knows its folder without the links that lead there.
+        let folder = folder.map(|folder| folder.canonicalize().unwrap_or(folder));
     let next = next.map(|(at, id)| format!("{}:{id}", at.0));
     let info = |conversation: portcullis_wire::stream::ConversationView| {
         let at = i64::try_from(conversation.at).ok().and_then(chrono::DateTime::from_timestamp_millis);

@@ -225,6 +225,12 @@ impl Session {
             self.show_mode().await;
             self.show_options().await;
         }
+        if message.is("system", "init")
+            && let Some((mode, model)) = message.permission_mode.as_ref().zip(message.model.as_ref())
+            && self.settings.turn_begins(mode, model)
+        {
+            self.show_options().await;
+        }
         self.news_of_client(message).await;
         if self.turns.is_taken_too_late(message) {
             self.cancel().await;

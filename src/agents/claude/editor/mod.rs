@@ -33,6 +33,7 @@ pub(crate) use interface::{ChangedAt, EditorRequest, EditorTools, ExitStatus, Re
 pub(in crate::agents::claude) use passes::PassedCall;
 pub(in crate::agents::claude) use rules::read as read_client_rules;
 pub(in crate::agents::claude) use which::ModelCall;
+pub(crate) use which::left_as_kept;
 
 use known::KnownFile;
 use passes::Passes;

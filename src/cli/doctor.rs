@@ -40,7 +40,9 @@ impl Doctor {
         log_at("error");
         let (project, paths) = (working_folder()?, paths()?);
         let gate = gate::look(&paths).await;
-        let claude = claude::look(&project).await;
+        // One that cannot be read is a finding already.
+        let config = configuration(&paths, None).unwrap_or_default();
+        let claude = claude::look(&project, &config.claude).await;
         let mut findings = gate.findings;
         findings.extend(rules::look(&paths, &project));
         findings.extend(claude.findings);
@@ -52,8 +54,6 @@ impl Doctor {
         findings.extend(log.findings);
         findings.push(channel::sessions(&gate.sessions, gate.is_running));
         findings.extend(mode::look(&gate.sessions, &project));
-        // One that cannot be read is a finding already.
-        let config = configuration(&paths, None).unwrap_or_default();
         let (driven, editor) = tokio::join!(driven::look(&config), editor::look(&config.acp));
         findings.extend(driven);
         findings.push(editor);

@@ -194,10 +194,14 @@ pub struct Message {
     pub error_status: Value,
     pub attempt: Value,
     pub max_retries: Value,
-    /// Of `system/task_notification`: what has ended, and how.
+    /// Of `system/task_notification`: what has ended, and how; the call by which it was begun.
     pub summary: Option<String>,
+    pub tool_use_id: Option<String>,
     /// Of `system/permission_denied` and others.
     pub tool_name: Option<String>,
+    /// Calls whose results it holds that were made another way; the client does not say so.
+    #[serde(skip)]
+    pub made_instead: Vec<String>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Deserialize)]
@@ -250,11 +254,15 @@ impl Message {
     }
 
     /// Says of the results of calls that were made another way what became of them: nothing has failed.
-    pub fn settle_results(&mut self, instead: impl Fn(&str) -> Option<&'static str>) {
+    /// `instead` is asked with the call and its result.
+    pub fn settle_results(&mut self, instead: impl Fn(&str, &Value) -> Option<&'static str>) {
         let kept = &mut self.tool_use_result;
         let blocks = self.message.get_mut("content").and_then(Value::as_array_mut).into_iter().flatten();
         for result in blocks.filter(|block| block["type"] == "tool_result") {
-            if let Some(words) = result["tool_use_id"].as_str().and_then(&instead) {
+            let call = result["tool_use_id"].as_str().map(str::to_owned);
+            let settled = call.and_then(|call| instead(&call, &result["content"]).map(|words| (call, words)));
+            if let Some((call, words)) = settled {
+                self.made_instead.push(call);
                 result["content"] = words.into();
                 result["is_error"] = false.into();
                 *kept = Value::Null;

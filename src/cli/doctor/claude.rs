@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::finding::{Blocks, Finding};
-use crate::agents::claude::process::QUIET;
+use crate::agents::claude::process::{QUIET, find};
 use crate::cli::environment;
 use crate::cli::setup::claude::{ClaudeFiles, project_file};
 use crate::cli::setup::git::home_of_project;
@@ -39,8 +39,8 @@ struct Registration {
     undo: String,
 }
 
-pub(super) async fn look(project: &Path) -> ClaudeFindings {
-    let mut findings = vec![program().await];
+pub(super) async fn look(project: &Path, configured: &Path) -> ClaudeFindings {
+    let mut findings = vec![program(configured).await];
     let (registrations, notes, has_login) = registrations(project);
     findings.extend(notes);
     findings.extend(registrations.iter().map(Registration::finding));
@@ -61,12 +61,12 @@ pub(super) async fn look(project: &Path) -> ClaudeFindings {
     ClaudeFindings { findings, has_login, names }
 }
 
-async fn program() -> Finding {
+/// The one that people start, else the one that is configured for sessions that Portcullis starts.
+async fn program(configured: &Path) -> Finding {
     const CHECK: &str = "Claude Code";
-    let path = environment("PATH").unwrap_or_default();
-    let Some(program) =
-        std::env::split_paths(&path).map(|folder| folder.join("claude")).find(|program| program.is_file())
-    else {
+    let path = environment("PATH");
+    let found = find(Path::new("claude"), path.clone()).or_else(|| find(configured, path));
+    let Some(program) = found else {
         let remedy = "install it, or try Portcullis without it: `portcullis demo`";
         return Finding::warn(CHECK, "there is no `claude` on the PATH", remedy).blocking(Blocks::Everything);
     };

@@ -132,8 +132,12 @@ pub(super) async fn serve(
                     if sessions.is_live(&request.session_id) {
                         sessions.end(&request.session_id).await?;
                     }
+                    let conversation = request.session_id.to_string();
                     // Another process would go on writing to it.
-                    elsewhere::refuse_if_open(&sessions.paths, &request.session_id.to_string()).await?;
+                    let _held = match history::is_kept(&conversation) {
+                        true => Some(elsewhere::hold(&sessions.paths, &conversation).await?),
+                        false => None,
+                    };
                     history::delete(sessions.cleared(), request.session_id).await.map(|()| DeleteSessionResponse::new())
                 })
             },

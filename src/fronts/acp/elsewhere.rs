@@ -12,22 +12,53 @@ use crate::gate::client::Client;
 use crate::gate::lock;
 use crate::processes;
 
+use super::held::{HeldConversation, HeldConversations};
+
 /// A gate that does not answer knows nothing that could be waited for.
 const GATE_TIMEOUT: Duration = Duration::from_secs(1);
 /// An editor that starts its agent anew opens a conversation while the old one is still ending.
 const END_TIMEOUT: Duration = Duration::from_secs(3);
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// Of another editor, of which the gate does not know.
+const IN_ANOTHER_WINDOW: &str = "the conversation is open in another window; close it there";
 
-/// Refuses to go on with a conversation, or to delete one, that a living Claude Code of another process has, and does not leave soon.
-pub(super) async fn refuse_if_open(paths: &Paths, conversation: &str) -> Result<(), Error> {
+/// Keeps a conversation for this process, to go on with it or to delete it. Refused where a living Claude Code of another
+/// process has it, and does not leave soon.
+pub(super) async fn hold(paths: &Paths, conversation: &str) -> Result<HeldConversation, Error> {
     let deadline = tokio::time::Instant::now() + END_TIMEOUT;
     loop {
-        let Some(holder) = holder_of(paths, conversation).await else { return Ok(()) };
+        // Other editors hold it by a lock, before the gate knows of them. What `run` and terminals have the gate knows.
+        let held = take(paths, conversation)?;
+        let holder = holder_of(paths, conversation).await;
+        let why = match (held, holder) {
+            (Some(held), None) => return Ok(held),
+            (_, Some(holder)) => in_words(&holder),
+            (None, None) => IN_ANOTHER_WINDOW.to_owned(),
+        };
         if tokio::time::Instant::now() >= deadline {
-            return Err(Error::new(-32603, in_words(&holder)));
+            return Err(Error::new(-32603, why));
         }
         tokio::time::sleep(LOOK_AGAIN).await;
     }
+}
+
+/// The same for a conversation in which nothing was said: the gate is not asked, and nothing is waited for. One that cannot
+/// be kept for this process begins all the same.
+pub(super) fn hold_new(paths: &Paths, conversation: &str) -> Result<Option<HeldConversation>, Error> {
+    match take(paths, conversation) {
+        Ok(None) => Err(Error::new(-32603, IN_ANOTHER_WINDOW)),
+        Ok(held) => Ok(held),
+        Err(error) => {
+            tracing::warn!("{}", error.message);
+            Ok(None)
+        }
+    }
+}
+
+fn take(paths: &Paths, conversation: &str) -> Result<Option<HeldConversation>, Error> {
+    let failed = |why: String| Error::new(-32603, format!("keeping the conversation for this window: {why}"));
+    paths.prepare().map_err(|error| failed(error.to_string()))?;
+    HeldConversations::new(&paths.state_dir).take(conversation).map_err(|error| failed(error.to_string()))
 }
 
 /// The session that has the conversation, as the gate knows it. One whose process is gone has nothing any more.

@@ -8,6 +8,7 @@ use agent_client_protocol::v1::schema::{ListSessionsResponse, SessionId, Session
 use super::cleared::ClearedConversations;
 use super::editor::Editor;
 use super::updates::{Updates, chunk, said_by};
+use crate::agents::claude::editor::left_as_kept;
 use crate::agents::claude::process::Beginning;
 use crate::agents::claude::transcript::{ConversationPlace, NewestConversations, Replayed};
 use crate::gate::sessions::transcripts;
@@ -28,7 +29,10 @@ pub(super) async fn replay(
         let told = match line {
             Replayed::Said { by: Some(by), text } => vec![said_by(&by, &text)],
             Replayed::Said { by: None, text } => vec![SessionUpdate::UserMessageChunk(chunk(&text))],
-            Replayed::Message(message) => updates.of(&message),
+            Replayed::Message(mut message) => {
+                message.settle_results(|_, result| left_as_kept(result.as_str()?));
+                updates.of(&message)
+            }
         };
         for update in told {
             editor.update(session, update).await;
@@ -64,6 +68,8 @@ pub(super) async fn list(folder: Option<PathBuf>, cursor: Option<String>) -> Res
     let no_cursor = || Error::new(-32602, "this cursor was not given here");
     let after = cursor.map(|cursor| place(&cursor).ok_or_else(no_cursor)).transpose()?;
     let listing = tokio::task::spawn_blocking(move || {
+        // A conversation knows its folder without the links that lead there.
+        let folder = folder.map(|folder| folder.canonicalize().unwrap_or(folder));
         let is_wanted = |place: &Path| folder.as_ref().is_none_or(|folder| folder == place);
         transcripts().map(|transcripts| transcripts.newest(&is_wanted, after.as_ref())).unwrap_or_default()
     });

@@ -11,6 +11,7 @@ mod cleared;
 mod client_tools;
 mod editor;
 mod elsewhere;
+mod held;
 mod history;
 mod permissions;
 mod plan;

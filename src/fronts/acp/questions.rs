@@ -64,7 +64,13 @@ pub(super) fn ruling(response: CreateElicitationResponse, input: Value) -> Resul
         _ => return Err("the editor's answer was not understood".to_owned()),
     };
     let said = |field: String| content.get(&field).and_then(in_words);
-    let answers = Questions::of(&input).filled_in(|number| said(own_field(number)).or_else(|| said(field(number))))?;
+    let questions = Questions::of(&input);
+    let several: Vec<bool> = questions.0.iter().map(|question| question.several).collect();
+    let answers = questions.filled_in(|number| match (said(field(number)), said(own_field(number))) {
+        // Words beside several choices are one more of them.
+        (Some(chosen), Some(own)) if several.get(number) == Some(&true) => Some(format!("{chosen}, {own}")),
+        (chosen, own) => own.or(chosen),
+    })?;
     Ok(answered(input, answers))
 }
 
@@ -119,6 +125,12 @@ mod tests {
         assert_eq!(
             said(&json!({"action": "accept", "content": content})),
             Ok(json!({"Which colour?": "Green", "Which checks?": "fmt"}))
+        );
+        let content = json!({"question_1": "Red", "question_2": ["fmt", "clippy"], "question_2_own": "doc"});
+        assert_eq!(
+            said(&json!({"action": "accept", "content": content})),
+            Ok(json!({"Which colour?": "Red", "Which checks?": "fmt, clippy, doc"})),
+            "own words are added to several choices"
         );
         let content = json!({"question_1_own": "2", "question_2_own": "7, fmt"});
         assert_eq!(

@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 
 use super::cleared::ClearedConversations;
 use super::editor::Editor;
+use super::held::HeldConversation;
 use super::history;
 use super::permissions::ShownPrompts;
 use super::servers::EditorServers;
@@ -46,6 +47,8 @@ pub(super) struct Session {
     launched: Option<Launched>,
     /// What the client reads when it starts.
     servers: EditorServers,
+    /// Keeps others from going on with the conversation while the client has it.
+    held: Option<HeldConversation>,
     /// What the conversation is called, as the editor was told.
     title: Option<String>,
     /// The client has said what it offers.
@@ -84,6 +87,7 @@ impl Session {
             id,
             launched: None,
             servers: EditorServers::default(),
+            held: None,
             title: None,
             is_ready: false,
             turns: Turns::new(),
@@ -219,6 +223,12 @@ impl Session {
         {
             self.settings.set_mode(mode.clone());
             self.show_mode().await;
+            self.show_options().await;
+        }
+        if message.is("system", "init")
+            && let Some((mode, model)) = message.permission_mode.as_ref().zip(message.model.as_ref())
+            && self.settings.turn_begins(mode, model)
+        {
             self.show_options().await;
         }
         self.news_of_client(message).await;

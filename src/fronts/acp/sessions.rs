@@ -14,6 +14,7 @@ use super::cleared::ClearedConversations;
 use super::client_tools::ClientTools;
 use super::editor::Editor;
 use super::elsewhere;
+use super::held::{HeldConversation, HeldConversations};
 use super::servers::{self, EditorServers};
 use super::session::{Session, Wanted};
 use super::settings::Settings;
@@ -88,6 +89,8 @@ pub(super) struct PreparedClient {
 pub(super) struct StartedClient {
     pub(super) launched: Launched,
     pub(super) servers: EditorServers,
+    /// Nobody else goes on with the conversation meanwhile.
+    pub(super) held: Option<HeldConversation>,
 }
 
 /// How a conversation is gone on with.
@@ -101,6 +104,7 @@ pub(super) struct Wish {
 impl Sessions {
     pub(super) fn new(paths: Paths, config: Config, options: AcpOptions) -> Self {
         servers::forget_older(&paths.state_dir);
+        HeldConversations::new(&paths.state_dir).forget_older();
         Self { paths, config, options, live: Mutex::default(), spare: Mutex::default() }
     }
 
@@ -244,11 +248,13 @@ impl Sessions {
             }
             return Err(refused);
         }
-        if let Beginning::Resumed(conversation) = &options.claude_options.from {
-            elsewhere::refuse_if_open(&self.paths, conversation).await?;
-        }
+        let held = match &options.claude_options.from {
+            Beginning::Resumed(conversation) => Some(elsewhere::hold(&self.paths, conversation).await?),
+            Beginning::Named(conversation) => elsewhere::hold_new(&self.paths, conversation)?,
+            Beginning::New | Beginning::Continued => None,
+        };
         let launched = launch(&self.paths, &self.config, options).await.map_err(|error| in_words(&error))?;
-        Ok(StartedClient { launched, servers })
+        Ok(StartedClient { launched, servers, held })
     }
 
     /// Has a session do something, in the order in which the editor wants it.

@@ -33,6 +33,10 @@ pub(super) struct Settings {
     model: String,
     /// Each with its name and what it is; known once the client is ready.
     models: Vec<(String, String, Option<String>)>,
+    /// What the client calls the models that it is offered under these values.
+    resolved: Vec<(String, String)>,
+    /// The mode and the model in which the last turn began, as the client calls it.
+    last_turn: Option<(String, String)>,
 }
 
 impl Settings {
@@ -43,6 +47,8 @@ impl Settings {
             may_bypass,
             model: model.unwrap_or_else(|| DEFAULT_MODEL.to_owned()),
             models: vec![],
+            resolved: vec![],
+            last_turn: None,
         }
     }
 
@@ -55,7 +61,9 @@ impl Settings {
             let name = text(model, "displayName").unwrap_or_else(|| value.clone());
             Some((value, name, text(model, "description")))
         };
-        self.models = models.filter_map(model).collect();
+        self.models = models.clone().filter_map(model).collect();
+        let resolved = |model: &Value| Some((text(model, "value")?, text(model, "resolvedModel")?));
+        self.resolved = models.filter_map(resolved).collect();
         if let Some(mode) = offered["current_permission_mode"].as_str() {
             self.set_mode(mode.to_owned());
         }
@@ -79,6 +87,21 @@ impl Settings {
 
     pub(super) fn set_model(&mut self, model: String) {
         self.model = model;
+    }
+
+    /// A turn begins with this model, as the client calls it. Whether the person has chosen another one by a command of the
+    /// client (`/model`): there it says so in words alone. Some choices are another model in another mode.
+    pub(super) fn turn_begins(&mut self, mode: &str, model: &str) -> bool {
+        let now = (mode.to_owned(), model.to_owned());
+        let before = self.last_turn.replace(now);
+        let is_other = before.is_some_and(|(before_mode, before)| before_mode == mode && before != model);
+        let is_what_was_chosen = self.resolved.iter().any(|(value, name)| *value == self.model && name == model);
+        if !is_other || is_what_was_chosen {
+            return false;
+        }
+        let Some((value, _)) = self.resolved.iter().find(|(_, name)| name == model) else { return false };
+        self.model.clone_from(value);
+        true
     }
 
     fn modes(&self) -> impl Iterator<Item = &'static (&'static str, &'static str, &'static str)> {
@@ -105,8 +128,10 @@ impl Settings {
 
     /// Why the session cannot be set to this model: before the client has told its models, any may be right.
     pub(super) fn why_not_model(&self, model: &str) -> Option<String> {
-        let known = self.models.iter().map(|(value, _, _)| value.as_str()).chain([self.model.as_str()]);
-        let known: Vec<&str> = known.collect();
+        let mut known: Vec<&str> = self.models.iter().map(|(value, _, _)| value.as_str()).collect();
+        if !known.contains(&self.model.as_str()) {
+            known.push(&self.model);
+        }
         let is_offered = self.models.is_empty() || known.contains(&model);
         (!is_offered).then(|| format!("model {model:?} is not offered; it is one of {}", known.join(", ")))
     }
@@ -206,6 +231,31 @@ mod tests {
         let shown = serde_json::to_value(settings.options()).unwrap();
         assert_eq!((&shown[0]["currentValue"], &shown[1]["currentValue"]), (&json!("plan"), &json!("default")));
         assert_eq!(shown[1]["options"][1], json!({"value": "opus", "name": "opus"}));
-        assert!(settings.why_not_model("any").is_some() && settings.why_not_model("opus").is_none());
+        assert!(settings.why_not_model("opus").is_none());
+        let why = settings.why_not_model("any").unwrap_or_default();
+        assert!(why.ends_with("it is one of default, opus"), "{why}");
+    }
+
+    #[test]
+    fn a_model_that_is_chosen_by_a_command_of_the_client_is_the_one_that_is_shown() {
+        let mut settings = Settings::new("default".into(), false, None);
+        let model = |value: &str, name: &str| json!({"value": value, "resolvedModel": name});
+        settings.ready(&json!({"models": [model("default", "o-5"), model("opus", "o-5"), model("haiku", "h-5")]}));
+        for (mode, model, is_other, shown) in [
+            ("default", "o-5", false, "default"),
+            ("default", "h-5", true, "haiku"),
+            ("default", "h-5", false, "haiku"),
+            ("plan", "o-5", false, "haiku"),
+            ("plan", "of-nobody", false, "haiku"),
+            ("plan", "o-5", true, "default"),
+        ] {
+            assert_eq!(
+                (settings.turn_begins(mode, model), settings.model.as_str()),
+                (is_other, shown),
+                "{mode} {model}"
+            );
+        }
+        settings.set_model("haiku".into());
+        assert!(!settings.turn_begins("plan", "h-5"), "the person has chosen it in the editor");
     }
 }

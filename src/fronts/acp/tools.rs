@@ -156,6 +156,12 @@ pub(super) fn finished(tool: &str, failed: bool, result: &Value, kept: &Value) -
     }
 }
 
+/// A call that was made with another tool: nothing of it was done by this one, and no diff of it stays.
+pub(super) fn left(words: &Value) -> ToolCallUpdateFields {
+    let shown = words.as_str().map(literal).into_iter().collect::<Vec<_>>();
+    ended(false, words, &Value::Null).content(shown)
+}
+
 /// The same without content: what is shown stays.
 pub(super) fn ended(failed: bool, result: &Value, kept: &Value) -> ToolCallUpdateFields {
     let status = if failed { ToolCallStatus::Failed } else { ToolCallStatus::Completed };

@@ -182,7 +182,10 @@ impl Updates {
         for block in message.blocks() {
             let Block::ToolResult { id, is_error, content } = block else { continue };
             let Some(ToldCall { tool, .. }) = self.calls.remove(id) else { continue };
+            let is_left = message.made_instead.iter().any(|call| call == id);
             let fields = match self.terminals.remove(id) {
+                // What it would have changed is shown by the call that was made.
+                _ if is_left => tools::left(content),
                 true => tools::ended(is_error, content, &message.tool_use_result),
                 false => tools::finished(&tool, is_error, content, &message.tool_use_result),
             };

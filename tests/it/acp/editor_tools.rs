@@ -185,6 +185,37 @@ fn a_call_that_is_left_to_the_editors_tool_is_no_failure() {
 }
 
 #[test]
+fn a_change_that_is_left_to_the_editors_tool_is_shown_once() {
+    let home = Home::new();
+    let file = json!({"file_path": home.project().join("new.txt"), "content": "new\n"});
+    let model = Model::start(vec![
+        Rule::on_text("write it").call("Write", file.clone()).once(),
+        Rule::on_result("Use the tool mcp__acp__Write").call("mcp__acp__Write", file).once(),
+        Rule::on_any_result().say("done: $RESULT"),
+    ]);
+    let (desk, session) = desk(&home, &Agent::ours(&model));
+    desk.turn(&session, "write it", "allow_once");
+    assert!(home.project().join("new.txt").exists());
+    // What each call shows in the end.
+    let shows_one_change = |editor: &Editor| {
+        let mut shown = std::collections::BTreeMap::new();
+        for update in editor.updates(&session) {
+            assert_ne!(update["status"], "failed", "{update}");
+            if let (Some(call), Some(content)) = (update["toolCallId"].as_str(), update.get("content")) {
+                shown.insert(call.to_owned(), content.to_string());
+            }
+        }
+        let with = |text: &str| shown.values().filter(|content| content.contains(text)).count();
+        assert_eq!((shown.len(), with("\"diff\""), with("works through the editor")), (2, 1, 1), "{shown:?}");
+    };
+    shows_one_change(&desk.editor);
+    desk.editor.child.close_stdin();
+    let later = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    later.call("session/load", &json!({"sessionId": session, "cwd": home.project(), "mcpServers": []}));
+    shows_one_change(&later);
+}
+
+#[test]
 fn always_holds_for_the_next_command_of_the_same_kind() {
     let home = Home::new();
     let model = Model::start(vec![

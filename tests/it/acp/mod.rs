@@ -4,6 +4,7 @@ mod acpx;
 pub(crate) mod agent;
 mod clients;
 mod comparison;
+mod conversations;
 mod desk;
 pub(crate) mod editor;
 mod editor_tools;

@@ -287,6 +287,23 @@ fn what_works_in_driven_sessions_is_found_out_by_starting_claude_code() {
 }
 
 #[test]
+fn a_claude_code_that_is_only_configured_is_there() {
+    let home = Home::new();
+    let first = r#""response":{"claude_code_version":"2.1.325","hooks_applied":true}"#;
+    played_claude(&home, &format!("answer success '{first}'\nanswer error '\"error\":\"Unsupported\"'"));
+    fs::create_dir(home.user().join("elsewhere")).unwrap();
+    let elsewhere = home.user().join("elsewhere/claude");
+    fs::rename(home.user().join("bin/claude"), &elsewhere).unwrap();
+    home.write_config(&format!("claude = {elsewhere:?}\n"));
+    let report = doctor(&home, "off", &["--json"]).json();
+    has(&report, "Claude Code", "ok ", "elsewhere/claude");
+    assert_eq!(report["works"]["prompts"]["editor"], "yes", "{report}");
+    fs::remove_file(&elsewhere).unwrap();
+    let report = doctor(&home, "off", &["--json"]).json();
+    has(&report, "Claude Code", "warn there is no `claude`", "");
+}
+
+#[test]
 fn the_real_claude_code_is_found_to_work_when_driven_and_nothing_is_left_of_it() {
     let home = Home::new();
     home.write_config("[hooks]\nwakes = 0\n");

@@ -59,6 +59,11 @@ impl CallsUnderWay {
         self.0.push_back(UnderWay { id, tool, preview, agent, input, is_own: false });
     }
 
+    /// It has no result yet.
+    pub(super) fn is_under_way(&self, id: &str) -> bool {
+        self.0.iter().any(|call| call.id == id)
+    }
+
     /// What became of the calls whose results this message holds.
     pub(super) fn finished(&mut self, message: &Message) -> Vec<FinishedCall> {
         let finished = message.blocks().into_iter().filter_map(|block| match block {

@@ -1,23 +1,35 @@
-//! Hooks of the user that are for a tool of Claude Code: they know it by its name, and would not see ours in its place.
+//! Hooks of the user that are for a tool of Claude Code: they know it by its name, and would not see ours in its place. Some
+//! of them answer when Claude Code asks a person.
 
 use portcullis_wire::hooks::own::is_our_hook;
 use serde_json::Value;
 
 /// What happens before and after a call, and where somebody is asked about it.
 const OF_CALLS: [&str; 4] = ["PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure"];
+/// Where one that allows a call answers in the person's place.
+const WHERE_ASKED: [&str; 1] = ["PermissionRequest"];
 /// The plugin that we write.
 const OWN_PLUGIN: &str = "portcullis";
 
 /// Whether a hook in the settings or in a plugin is for calls of this tool. One for every tool is: it may look at the name by
 /// itself. Where the client does not tell, there may be one; those of a company are counted and not shown.
 pub(in crate::agents::claude) fn are_for(listed: Option<&Value>, tool: &str) -> bool {
+    any(listed, &OF_CALLS, &[tool])
+}
+
+/// Whether a hook may answer in a person's place when Claude Code asks about a call of the tool, by any of its names.
+pub(in crate::agents::claude) fn may_answer(listed: Option<&Value>, names: &[&str]) -> bool {
+    any(listed, &WHERE_ASKED, names)
+}
+
+fn any(listed: Option<&Value>, events: &[&str], names: &[&str]) -> bool {
     let hooks = listed.and_then(|listed| listed.get("hooks")?.as_array());
     let (Some(listed), Some(hooks)) = (listed, hooks) else { return true };
-    let is_of_calls = |hook: &&Value| OF_CALLS.iter().any(|event| hook["event"] == *event);
+    let is_of_events = |hook: &&Value| events.iter().any(|event| hook["event"] == *event);
     let matcher = |hook: &Value| hook["matcher"].as_str().unwrap_or_default().to_owned();
-    let is_for = |hook: &Value| !is_own(hook) && matches(&matcher(hook), tool);
+    let is_for = |hook: &Value| !is_own(hook) && names.iter().any(|name| matches(&matcher(hook), name));
     let has_hidden = listed["policy"]["policyHookCount"].as_u64().is_some_and(|count| count > 0);
-    has_hidden || hooks.iter().filter(is_of_calls).any(is_for)
+    has_hidden || hooks.iter().filter(is_of_events).any(is_for)
 }
 
 /// Of ours: in a session that we drive they say nothing.
@@ -33,6 +45,7 @@ fn matches(matcher: &str, tool: &str) -> bool {
     match matcher {
         "" | "*" => true,
         names if names.chars().all(is_name) => names.split(['|', ',']).any(|name| name.trim() == tool),
+        _ if of_server(tool) => true,
         pattern => !pattern.split('|').all(of_server),
     }
 }
@@ -69,6 +82,22 @@ mod tests {
         }
         assert!(are_for(Some(&listed("PostToolUse", "Bash", &config)), "Bash"));
         assert!(!are_for(Some(&listed("Stop", "", &config)), "Bash"));
+    }
+
+    #[test]
+    fn only_a_hook_for_questions_answers_them() {
+        let config = json!({"type": "command", "command": "answer"});
+        let answers =
+            |event: &str, matcher: &str, names: &[&str]| may_answer(Some(&listed(event, matcher, &config)), names);
+        assert!(answers("PermissionRequest", "*", &["Bash"]) && answers("PermissionRequest", "Edit|Bash", &["Bash"]));
+        assert!(!answers("PreToolUse", "*", &["Bash"]) && !answers("PermissionRequest", "Edit", &["Bash"]));
+        assert!(answers("PermissionRequest", "mcp__acp__Bash", &["mcp__acp__Bash", "Bash"]));
+        assert!(
+            answers("PermissionRequest", "mcp__db__.*", &["mcp__db__query"]),
+            "a pattern may mean any tool of a server"
+        );
+        assert!(may_answer(None, &["Bash"]), "where the client does not tell, one may");
+        assert!(!may_answer(Some(&json!({"hooks": []})), &["Bash"]));
     }
 
     #[test]

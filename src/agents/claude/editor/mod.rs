@@ -28,11 +28,12 @@ use tokio_util::sync::CancellationToken;
 
 use crate::locks::locked;
 
-pub(in crate::agents::claude) use hooks::are_for as are_hooks_for;
+pub(in crate::agents::claude) use hooks::{are_for as are_hooks_for, may_answer as may_hooks_answer};
 pub(crate) use interface::{ChangedAt, EditorRequest, EditorTools, ExitStatus, Reach, TerminalCommand, TerminalOutput};
 pub(in crate::agents::claude) use passes::PassedCall;
 pub(in crate::agents::claude) use rules::read as read_client_rules;
 pub(in crate::agents::claude) use which::ModelCall;
+pub(crate) use which::left_as_kept;
 
 use known::KnownFile;
 use passes::Passes;

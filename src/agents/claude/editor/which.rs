@@ -60,20 +60,34 @@ impl EditorHost {
         // Those of commands in the background have none of Claude Code's that would be called in their place.
         let has_hooks = async { !matches!(name, "BashOutput" | "KillShell") && hooked.await };
         let is_through_editor = is_wanted && state.is_possible(name, call.input, sandboxed).await && !has_hooks.await;
-        let (why, instead) = match (own, is_through_editor) {
-            (Some(_), false) => (
-                format!("This call does not go through the editor: use the tool {name}."),
-                "Left to Claude Code's own tool: it does not go through the editor.",
-            ),
-            (None, true) => (
-                format!("Use the tool {PREFIX}{name} here: it works through the user's editor."),
-                "Left to the tool that works through the editor.",
-            ),
-            _ => return None,
-        };
+        if own.is_some() == is_through_editor {
+            return None;
+        }
+        let (why, instead) = left(name, is_through_editor);
         state.note_redirected(id, instead);
         Some(why)
     }
+}
+
+/// What the model is told of a call that is to be made with the other tool of this name, and what people are.
+fn left(name: &str, to_editor: bool) -> (String, &'static str) {
+    match to_editor {
+        false => (
+            format!("This call does not go through the editor: use the tool {name}."),
+            "Left to Claude Code's own tool: it does not go through the editor.",
+        ),
+        true => (
+            format!("Use the tool {PREFIX}{name} here: it works through the user's editor."),
+            "Left to the tool that works through the editor.",
+        ),
+    }
+}
+
+/// What people are told of a call that was left to another tool, by its result as Claude Code keeps it.
+pub(crate) fn left_as_kept(result: &str) -> Option<&'static str> {
+    let (_, told) = result.strip_prefix("PreToolUse:")?.split_once(" hook error: ")?;
+    let all = super::TOOLS.into_iter().flat_map(|name| [left(name, false), left(name, true)]);
+    all.into_iter().find(|(why, _)| why == told).map(|(_, instead)| instead)
 }
 
 impl HostState {
@@ -204,6 +218,17 @@ mod tests {
         }
         assert_eq!(other(&host, "Glob", json!({}), None, "default").await, None);
         assert!(host.made_instead("t").is_some() && host.made_instead("another").is_none());
+    }
+
+    #[test]
+    fn a_call_that_was_left_is_known_by_the_result_that_claude_code_keeps() {
+        for (to_editor, instead) in [(true, "Left to the tool"), (false, "Left to Claude Code's own tool")] {
+            let kept = format!("PreToolUse:Write hook error: {}", left("Write", to_editor).0);
+            assert!(left_as_kept(&kept).unwrap().starts_with(instead));
+        }
+        for other in ["PreToolUse:Write hook error: denied", "Use the tool Write here", ""] {
+            assert_eq!(left_as_kept(other), None);
+        }
     }
 
     #[tokio::test]

@@ -39,6 +39,7 @@ impl Session {
         self.settings.set_mode(started.launched.mode.clone());
         self.launched = Some(started.launched);
         self.servers = started.servers;
+        self.held = started.held;
         is_other
     }
 
@@ -60,7 +61,9 @@ impl Session {
         let updates = self.updates.forget_calls();
         self.update_all(updates).await;
         self.end_compaction().await;
-        let problem = match launched.running.outcome().await {
+        let outcome = launched.running.outcome().await;
+        self.held = None;
+        let problem = match outcome {
             Ok((outcome, _)) => {
                 let tail = visible(&outcome.stderr_tail);
                 let what = outcome.problem.unwrap_or_else(|| "Claude Code ended".to_owned());

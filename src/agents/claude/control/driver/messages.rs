@@ -19,7 +19,7 @@ impl Driver {
         message.rename_tools(|tool| self.editor.named(tool).to_owned());
         if message.kind == "user" {
             self.audit(&message);
-            message.settle_results(|call| self.editor.made_instead(call));
+            message.settle_results(|call, _| self.editor.made_instead(call));
         }
         // Before the first turn there is no conversation to go on with, and none where it found none to resume.
         let is_of_turn = self.is_ready && matches!(message.kind.as_str(), "assistant" | "result");
@@ -30,7 +30,8 @@ impl Driver {
         match (message.kind.as_str(), message.subtype.as_deref()) {
             ("assistant", _) => self.calls.wanted(&message),
             ("command_lifecycle", _) => self.line_is(&message),
-            ("system", Some("task_notification")) => {
+            // What was not in the background is told by the result of its call, which follows.
+            ("system", Some("task_notification")) if !self.is_of_call_under_way(&message) => {
                 self.said_by_client(message.summary.as_deref().unwrap_or("a task in the background has ended"));
             }
             ("system", Some("init")) => {
@@ -93,6 +94,10 @@ impl Driver {
         for entry in entries {
             self.gate.stream().push(entry);
         }
+    }
+
+    fn is_of_call_under_way(&self, message: &Message) -> bool {
+        message.tool_use_id.as_deref().is_some_and(|call| self.calls.is_under_way(call))
     }
 
     /// The client itself puts something before the model, and goes on with it: a command in the background has ended, say.

@@ -87,8 +87,17 @@ impl Driver {
                     if let Some(why) = own.other_tool(&request, for_us).await {
                         return (refuse_tool(&why), None, false);
                     }
+                    let called = request.tool.clone();
                     let looked_up = own.prepare(&mut request, for_us, None).await;
-                    let GatekeeperAnswer { decision, verdict } = gatekeeper.before(request, &cancelled).await;
+                    let mut answer = gatekeeper.before(request.clone(), &cancelled).await;
+                    // The client would take a hook's word for that of a person.
+                    if matches!(answer.decision, Decision::Ask { .. })
+                        && own.may_hooks_answer(&[&called, &request.tool]).await
+                    {
+                        request.capabilities.heeds_ask = false;
+                        answer = gatekeeper.before(request, &cancelled).await;
+                    }
+                    let GatekeeperAnswer { decision, verdict } = answer;
                     own.decided(looked_up, &decision, &cancelled);
                     let output = Some(before_output(&decision)).filter(|output| !output.is_null());
                     (output.unwrap_or_else(|| json!({})), verdict, false)

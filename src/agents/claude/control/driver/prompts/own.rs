@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::claude::control::requests::{Control, REQUEST_TIMEOUT};
-use crate::agents::claude::editor::{EditorHost, ModelCall, PassedCall, are_hooks_for, read_client_rules};
+use crate::agents::claude::editor::{
+    EditorHost, ModelCall, PassedCall, are_hooks_for, may_hooks_answer, read_client_rules,
+};
 use crate::session::gatekeeper::{Decision, OwnCall, ToolRequest};
 
 pub(super) struct OwnTools {
@@ -77,8 +79,17 @@ impl OwnTools {
 
     /// Whether the user has hooks for a tool of the client's: they would not run for ours.
     async fn has_hooks(&self, tool: &str) -> bool {
-        let listed = self.control.request("get_hooks_listing", Map::new(), REQUEST_TIMEOUT).await.ok();
-        are_hooks_for(listed.as_ref(), tool)
+        are_hooks_for(self.hooks().await.as_ref(), tool)
+    }
+
+    /// Whether a hook of somebody else may answer in the person's place, where the client is told to ask about the call of a
+    /// tool with these names.
+    pub(super) async fn may_hooks_answer(&self, names: &[&str]) -> bool {
+        may_hooks_answer(self.hooks().await.as_ref(), names)
+    }
+
+    async fn hooks(&self) -> Option<Value> {
+        self.control.request("get_hooks_listing", Map::new(), REQUEST_TIMEOUT).await.ok()
     }
 
     /// Where it does not tell, it may be.

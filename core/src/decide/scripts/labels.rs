@@ -241,3 +241,19 @@ fn a_label_is_kept_for_the_sessions_life_and_for_a_day_after_it() {
         "#]],
     );
 }
+
+#[test]
+fn sessions_one_after_another_have_one_label_and_those_next_to_each_other_have_their_own() {
+    check(
+        "0 attach 1 api
+         1 end 1
+         2 attach 2 api
+         3 attach 3 api
+         4 end 2
+         5 attach 4 api
+         6 end 3
+         7 end 4
+         8 attach 5 api",
+        &expect![[r#""#]],
+    );
+}

@@ -233,6 +233,22 @@ fn a_preview_of_other_words_is_no_prompt_of_this_hook() {
 }
 
 #[test]
+fn a_prompt_says_who_denied_its_call() {
+    check(
+        "0 attach 1 api
+         1 ask 1 1 abcde source=hook use=t1
+         2 call 1 denied use=t1 by=nobody
+         3 ask 2 1 bcdef source=hook use=t2
+         4 call 1 denied use=t2 by=client
+         5 ask 3 1 cdefg source=hook use=t3
+         6 call 1 denied use=t3 by=rule_Bash
+         7 ask 4 1 defgh source=hook use=t4
+         8 call 1 denied use=t4 by=user_reject",
+        &expect![[r#""#]],
+    );
+}
+
+#[test]
 fn a_tool_call_settles_its_prompt_and_shows_what_ran() {
     check(
         "0 attach 1 api

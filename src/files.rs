@@ -61,7 +61,7 @@ impl FileStore {
         self.forget_staged();
         let mark = hash_of(sender);
         if self.staged_by(&mark).count() >= fixed::limit("FILES_STAGED", MOST_STAGED_OF_ONE) {
-            return Err(io::ErrorKind::QuotaExceeded.into());
+            return Err(quota("so many of this sender already wait for their event"));
         }
         self.check_room(bytes.len(), &self.of_sender(&mark))?;
         let folder = self.folder.join(STAGED).join(staged_name(id, sender)?);
@@ -116,12 +116,12 @@ impl FileStore {
     fn check_room(&self, size: usize, of_one: &SpaceTaken) -> io::Result<()> {
         let size = in_blocks(size as u64);
         if size > in_blocks(LARGEST_FILE as u64) || SpaceTaken::by(&self.folder).bytes + size > MOST_BYTES {
-            return Err(io::ErrorKind::StorageFull.into());
+            return Err(io::Error::new(io::ErrorKind::StorageFull, "all files together would be too large"));
         }
         let most = fixed::limit("FILES_OF_ONE", MOST_FILES_OF_ONE);
         match of_one.files >= most || of_one.bytes + size > MOST_BYTES_OF_ONE {
             false => Ok(()),
-            true => Err(io::ErrorKind::QuotaExceeded.into()),
+            true => Err(quota("this sender or session has as many, or as much, as one may have")),
         }
     }
 
@@ -201,6 +201,10 @@ fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 
 fn name_of(path: &Path) -> &str {
     path.file_name().and_then(|name| name.to_str()).unwrap_or_default()
+}
+
+fn quota(why: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::QuotaExceeded, why)
 }
 
 fn forget(folder: &Path) {

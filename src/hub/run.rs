@@ -37,6 +37,10 @@ pub(crate) use replay::{knows_agents, read_record};
 /// Room in the reserved lane. Its senders wait for a place; there is one a connection.
 const RESERVED: usize = 1024;
 
+/// A deadline whose record was refused stays due, and is tried again after this. Whoever submits something is not kept
+/// waiting by it.
+const RETRY_REFUSED: Duration = Duration::from_secs(1);
+
 /// Reads the journal and starts the loop. It ends after `stop`, when everything taken in has been written.
 pub(crate) async fn start(
     store: Store,
@@ -213,7 +217,8 @@ impl HubLoop {
         let deadline = *self.due.get_or_insert_with(|| self.state.next_deadline());
         let due = deadline.into_iter().chain(self.held_until).min();
         let due = due.map(|due| Duration::from_millis(due.since(now())));
-        due.map_or(longest, |due| due.min(longest))
+        let due = due.map_or(longest, |due| due.min(longest));
+        if self.is_refusing || self.broken.is_some() { due.max(RETRY_REFUSED) } else { due }
     }
 
     async fn handle(&mut self, command: HubCommand) {

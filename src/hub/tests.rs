@@ -371,6 +371,28 @@ async fn a_journal_that_refused_a_record_cannot_be_written_until_it_takes_one() 
     assert!(link::may_record(&hub).await);
 }
 
+#[tokio::test]
+async fn a_deadline_whose_record_the_journal_refuses_is_tried_again_after_a_while_and_kept_up_with() {
+    let (refusal, refused) = (Arc::default(), Arc::default());
+    let limits = HubLimits { state: Limits { event_expiry: 50, ..Limits::default() }, ..limits() };
+    let store = Store::memory_counting(&refusal, &refused);
+    let (hub, _task) = start(store, limits, "1", CancellationToken::new()).await.unwrap();
+    hub.submit(said("nobody takes this in time")).await.unwrap();
+    *refusal.lock().unwrap() = Some(Refused::Failed("the disk is full".to_owned()));
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    // Each time the loop decides it anew as often as it would where another writer was faster.
+    let refused = refused.load(std::sync::atomic::Ordering::Relaxed);
+    assert!((1..=30).contains(&refused), "{refused} records were refused in a second and a half");
+    *refusal.lock().unwrap() = None;
+    for _ in 0..100 {
+        if hub.look(portcullis_core::State::waiting_total).await == Ok(0) {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    panic!("the event has not expired since the disk has room");
+}
+
 /// Whoever waits to be safe next.
 async fn next_sync(syncs: &Syncs) -> oneshot::Sender<Result<(), String>> {
     loop {

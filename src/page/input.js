@@ -6,9 +6,12 @@ import { exactly, hostsElsewhere, shown } from "./letters.js";
 import { drawMcp } from "./mcp.js";
 import { size, t } from "./words.js";
 
-export function drawInput(ask) {
-  const hosts = hostsElsewhere(stringsIn(ask.input ?? ask.preview));
-  return [hosts.length > 0 && h("p", { class: "warning leads" }, t("leadsTo", { hosts: hosts.slice(0, MOST_HOSTS).join(t("comma")) })), drawTool(ask)];
+export const drawInput = (ask) => [whereItLeads(stringsIn(ask.input ?? ask.preview)), drawTool(ask)];
+
+/** Says so where an address in these texts leads to another host than it shows. */
+export function whereItLeads(texts) {
+  const hosts = hostsElsewhere(texts);
+  return hosts.length > 0 && h("p", { class: "warning leads" }, t("leadsTo", { hosts: hosts.slice(0, MOST_HOSTS).join(t("comma")) }));
 }
 
 /** Nobody reads more of them. */

@@ -107,7 +107,7 @@ function drawCall(item, before) {
     if (item.cut || item.result?.cut) body.append(h("p", { class: "hint small" }, t("cut")));
   };
   const details = h("details", { class: `call ${state}`, ontoggle: () => details.open && draw() },
-    h("summary", null, h("span", { class: "tool" }, shown(item.tool)), " ", h("span", { class: "main" }, exactly(String(main).slice(0, 300))),
+    h("summary", null, h("span", { class: "tool" }, exactly(item.tool)), " ", h("span", { class: "main" }, exactly(String(main).slice(0, 300))),
       edit && h("span", { class: "badge edited" }, t("editedBy", { by: shown(edit.by) })),
       h("span", { class: "badge" }, t(`call_${state}`))),
     body);

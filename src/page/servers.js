@@ -2,7 +2,8 @@
 
 import { call } from "./api.js";
 import { h } from "./dom.js";
-import { shown } from "./letters.js";
+import { whereItLeads } from "./input.js";
+import { exactly, shown } from "./letters.js";
 import { button, field, row } from "./parts.js";
 import { folders, why } from "./state.js";
 import { phrase, t } from "./words.js";
@@ -46,10 +47,10 @@ function card(folder, server, load) {
   // What the command line says to do is done by a button here, and what would be started stands above.
   const reason = server.state === "not-approved" ? server.why?.match(/ with (.*); if that is right: /)?.[1] : server.why;
   return h("article", { class: "card server", "data-name": server.name, "aria-label": server.name },
-    h("header", null, h("strong", null, shown(server.name)), " ",
+    h("header", null, h("strong", null, exactly(server.name)), " ",
       h("span", { class: `badge ${isWell ? "" : "warning"}` }, t(`server_${server.state.replace("-", "_")}`)),
       h("span", { class: "small" }, ` ${shown([server.layer, server.type].filter(Boolean).join(" · "))}`)),
-    server.endpoint && h("p", { class: "path" }, shown(server.endpoint)),
+    server.endpoint && [whereItLeads([server.endpoint]), h("p", { class: "path" }, exactly(server.endpoint))],
     reason && h("p", { class: isWell ? "small" : "small warning" }, shown(phrase(reason))),
     server.warnings.map((warning) => h("p", { class: "small warning" }, shown(warning))),
     row(server.state === "not-approved" && button("approve", "primary", () => approve(folder, server, step, load)),

@@ -102,12 +102,25 @@ const SPREAD = /\s{2}|[^\S ]/;
 /** Letters that are written from right to left turn round what stands between them. */
 const TURNING = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]|[\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
 
-/** Letters of two scripts in one word, and an address whose host may be another than it looks: the page says more of them. */
-const LOOKS_LIKE = /[A-Za-z][\p{L}\p{N}]*(?!\p{Script=Latin})\p{L}|(?!\p{Script=Latin})\p{L}[\p{L}\p{N}]*[A-Za-z]|:\/\/[^\s/]*[^\s/!-?A-[\]-~]/u;
+/** Letters of two scripts in one word, and signs that look like the slash or the dot of an address: the page spells them out. */
+const LOOKS_LIKE = /[A-Za-z][\p{L}\p{N}]*(?!\p{Script=Latin})\p{L}|(?!\p{Script=Latin})\p{L}[\p{L}\p{N}]*[A-Za-z]|[\u2024\u2044\u2215\u29f8\uff0e\uff0f]|\u{1d159}/u;
+
+const ADDRESSES = /:\/\/([^\s"'`<>|;&()/?#]+)/gu;
+
+/** Whether the host of an address is another than it shows: behind a name, in other letters, or as a number. The page says which. */
+const leadsElsewhere = (text) => [...text.matchAll(ADDRESSES)].some(([, authority]) => hostOf(authority) !== authority.replace(/:\d*$/, "").toLowerCase());
+
+function hostOf(authority) {
+  try {
+    return new URL(`http://${authority}`).hostname;
+  } catch {
+    return undefined;
+  }
+}
 
 /** What can be decided by one tap: short, seen whole, not dangerous, and yes or no. */
 const isSimple = (ask) =>
-  ask.kind === "tool" && ask.preview.length <= LONGEST && !ask.requires_user_interaction && !TURNING.test(ask.preview) && !LOOKS_LIKE.test(ask.preview) && !ask.preview_only && isShownWhole(ask) && !ask.default_to_no && ask.risk?.level !== "high" && !SPREAD.test(ask.preview) && shownText(ask.preview) === ask.preview && !ask.quorum;
+  ask.kind === "tool" && ask.preview.length <= LONGEST && !ask.requires_user_interaction && !TURNING.test(ask.preview) && !LOOKS_LIKE.test(ask.preview) && !leadsElsewhere(ask.preview) && !ask.preview_only && isShownWhole(ask) && !ask.default_to_no && ask.risk?.level !== "high" && !SPREAD.test(ask.preview) && shownText(ask.preview) === ask.preview && !ask.quorum;
 
 async function clicked({ action, notification }) {
   notification.close();

@@ -1,6 +1,7 @@
 //! A journal that dies with its process: for tests, and for a gate that shall leave no trace.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use super::chain::{self, Found, GENESIS, Hash, Salt, Skeleton, Walk};
@@ -22,6 +23,8 @@ pub(crate) struct Memory {
     subjects: HashMap<String, Vec<usize>>,
     /// What every append is refused with, while a test wants that.
     pub(super) refusal: Arc<Mutex<Option<Refused>>>,
+    /// How many appends were refused with it.
+    pub(super) refused: Arc<AtomicUsize>,
     /// Tells a test who waits to be safe.
     syncs: Option<std::sync::mpsc::Sender<tokio::sync::oneshot::Sender<Result<(), String>>>>,
     /// The last that was kept.
@@ -58,6 +61,7 @@ impl Memory {
             return Err(Refused::nothing_to_append());
         }
         if let Some(refusal) = self.refusal.lock().ok().and_then(|refusal| refusal.clone()) {
+            self.refused.fetch_add(1, Ordering::Relaxed);
             return Err(refusal);
         }
         let last = self.places(&append.subject).last().copied().map(seq_at);

@@ -237,6 +237,17 @@ impl Store {
         Self::Memory(memory)
     }
 
+    /// The same, and how many appends were refused is counted.
+    #[cfg(test)]
+    pub(crate) fn memory_counting(
+        refusal: &std::sync::Arc<std::sync::Mutex<Option<Refused>>>,
+        refused: &std::sync::Arc<std::sync::atomic::AtomicUsize>,
+    ) -> Self {
+        let mut memory = Memory::default();
+        (memory.refusal, memory.refused) = (std::sync::Arc::clone(refusal), std::sync::Arc::clone(refused));
+        Self::Memory(memory)
+    }
+
     /// The same, and what is written is safe when the test says so.
     #[cfg(test)]
     pub(crate) fn memory_syncing() -> (Self, Syncs) {

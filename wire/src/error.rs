@@ -220,7 +220,7 @@ kinds! {
     Stopping 50305 "the gate is stopping; try again when it is back"
     TooManyMcpClients 50306 "try again later; a client that leaves ends its session with `DELETE /mcp`, and one that nobody uses ends after ten minutes"
     VersionsDoNotMeet 50501 "run `portcullis stop`; the next command starts a gate of its own version"
-    FilesFull 50701 "a file has at most 20 MiB, those of one sender or session together 256 MiB, and all 1 GiB: erase some with `portcullis log redact`, or wait until they are old"
+    FilesFull 50701 "a file has at most 20 MiB, those of one sender or session together 256 MiB, and all 1 GiB; 100 of a sender may wait for their event, for an hour: send the events, erase some with `portcullis log redact`, or wait until they are old"
 }
 
 impl Fault {

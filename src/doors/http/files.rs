@@ -1,5 +1,6 @@
 //! Files over the API: uploaded for an event, and downloaded by those who may see the event or the reply.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +17,7 @@ use serde::Deserialize;
 
 use super::Door;
 use super::access::Permitted;
+use super::answers::reserved;
 use super::body::{Broken, Params, collect};
 use super::body_memory::BodyShare;
 use super::queue::visible_event;
@@ -42,9 +44,11 @@ pub(super) async fn upload(
     Params(FileName { name }): Params<FileName>,
     request: Request,
 ) -> Result<Response, ErrorResponse> {
-    let busy = || Fault::new(Kind::TooManyListeners, "other files are being uploaded").retry_after(1);
+    let busy = || Fault {
+        hint: "send one after the other".to_owned(),
+        ..Fault::new(Kind::TooManyListeners, "other files are being uploaded").retry_after(1)
+    };
     let _place = door.uploads.take(&permitted.actor.name).ok_or_else(busy)?;
-    let full = |what: &str| Fault::new(Kind::FilesFull, what.to_owned());
     let body = Limited::new(request.into_body(), LARGEST_FILE);
     // There are few places, so it need not be counted besides.
     let mut uncounted = BodyShare::default();
@@ -56,16 +60,28 @@ pub(super) async fn upload(
     };
     let bytes = read.map_err(|broken| match broken {
         Broken::Silent => Fault::new(Kind::Slow, "the file did not come in time"),
-        Broken::TooLarge => Fault::new(Kind::TooLarge, format!("the file is larger than {LARGEST_FILE} bytes")),
+        Broken::TooLarge => Fault {
+            hint: "a file has at most 20 MiB".to_owned(),
+            ..Fault::new(Kind::TooLarge, format!("the file is larger than {LARGEST_FILE} bytes"))
+        },
         Broken::Full(fault) => fault,
         Broken::Unreadable(why) => Fault::new(Kind::BadRequest, format!("the file could not be read: {why}")),
     })?;
     let id = mint(EventId::new).to_string();
     let (named, sender) = (id.clone(), permitted.sender());
     let kept = on_disk(&door, move |files| files.stage(&named, &sender, &name, &bytes)).await?;
-    let kept = kept.map_err(|error| full(&format!("the file could not be kept: {error}")))?;
+    let kept = kept.map_err(|error| not_kept("the file", &error))?;
     let uploaded = UploadedFile { id, name: kept.name, size: kept.size };
     Ok((StatusCode::CREATED, Json(uploaded)).into_response())
+}
+
+/// What a sender is told whose files were not kept. Their limits are not to blame for what the disk says.
+pub(super) fn not_kept(what: &str, error: &io::Error) -> Fault {
+    let fault = Fault::new(Kind::FilesFull, format!("{what} could not be kept: {error}"));
+    match error.raw_os_error() {
+        Some(_) => Fault { hint: "see that the disk is neither full nor failing, then try again".to_owned(), ..fault },
+        None => fault,
+    }
 }
 
 /// Does something with files, where it holds up nobody.
@@ -89,19 +105,20 @@ pub(super) fn staged(files: &FileStore, sender: &str, ids: &[String]) -> Result<
 /// `GET /api/v1/events/{id}/files/{number}`.
 pub(super) async fn of_event(
     State(door): State<Arc<Door>>,
-    Permitted { actor, .. }: Permitted,
+    permitted: Permitted,
     Path((id, number)): Path<(String, String)>,
 ) -> Result<Response, ErrorResponse> {
-    let event = visible_event(&door, &actor, &id).await?.id;
-    download(&door, &number, move |files| files.of_event(&event.to_string())).await
+    let event = visible_event(&door, &permitted.actor, &id).await?.id;
+    download(&door, &permitted, &number, move |files| files.of_event(&event.to_string())).await
 }
 
 /// `GET /api/v1/replies/{id}/files/{number}`.
 pub(super) async fn of_reply(
     State(door): State<Arc<Door>>,
-    Permitted { actor, .. }: Permitted,
+    permitted: Permitted,
     Path((id, number)): Path<(String, String)>,
 ) -> Result<Response, ErrorResponse> {
+    let actor = permitted.actor.clone();
     let unknown = || not_found(Kind::NoSuchReply, format!("no reply {id}"));
     let wanted: ReplyId = id.parse().map_err(|_| unknown())?;
     let found = door.hub.look(move |state| {
@@ -109,24 +126,27 @@ pub(super) async fn of_reply(
         state.reply_notice(reply).is_for(&actor).then_some(reply.session)
     });
     let session = found.await?.ok_or_else(unknown)?;
-    download(&door, &number, move |files| files.of_reply(&session.to_string(), &wanted.to_string())).await
+    download(&door, &permitted, &number, move |files| files.of_reply(&session.to_string(), &wanted.to_string())).await
 }
 
 /// A file to be saved: nothing in it is shown, or run, where the page is.
 async fn download(
     door: &Door,
+    permitted: &Permitted,
     number: &str,
     find: impl FnOnce(&FileStore) -> Vec<StoredFile> + Send + 'static,
 ) -> Result<Response, ErrorResponse> {
     let missing = || not_found(Kind::NoSuchFile, format!("no file {number:?}"));
     let wanted: usize = number.parse().map_err(|_| missing())?;
-    let read = on_disk(door, move |files| {
-        let file = find(files).into_iter().nth(wanted)?;
-        std::fs::read(&file.path).ok().map(|bytes| (file, bytes))
-    });
-    let (file, bytes) = read.await?.ok_or_else(missing)?;
-    let plain: String = file.name.chars().map(|letter| if letter.is_ascii() { letter } else { '_' }).collect();
-    let encoded: String = file.name.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let found = on_disk(door, move |files| find(files).into_iter().nth(wanted));
+    let StoredFile { name, size, path } = found.await?.ok_or_else(missing)?;
+    // The place is kept while the file is read, and then taken by the answer itself: so many at once have one that no more
+    // is read than may be held.
+    let size = usize::try_from(size).unwrap_or(usize::MAX);
+    let _room = reserved(door, permitted.counted_as().as_deref(), size)?;
+    let bytes = on_disk(door, move |_| std::fs::read(path).ok()).await?.ok_or_else(missing)?;
+    let plain: String = name.chars().map(|letter| if letter.is_ascii() { letter } else { '_' }).collect();
+    let encoded: String = name.bytes().map(|byte| format!("%{byte:02X}")).collect();
     let disposition = format!("attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}");
     let disposition = HeaderValue::from_str(&disposition).unwrap_or(HeaderValue::from_static("attachment"));
     let headers =

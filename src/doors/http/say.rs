@@ -21,7 +21,7 @@ use tokio::task::JoinError;
 use super::Door;
 use super::access::Permitted;
 use super::body::{check_type, idempotency_key, read_json, read_params, read_text};
-use super::files::{on_disk, staged};
+use super::files::{not_kept, on_disk, staged};
 use super::metrics::Counters;
 use super::response::{ErrorResponse, ErrorStyle, Json, wants_json};
 use crate::files::{FileStore, MOST_FILES};
@@ -123,9 +123,8 @@ async fn submit_with_files(
     let (event, sender, ids) = (id.to_string(), permitted.sender(), attributes.files.clone());
     let giving = on_disk(door, move |files| {
         let staged = staged(files, &sender, &ids)?;
-        let failed = |error| Fault::new(Kind::FilesFull, format!("the files could not be kept: {error}"));
         // There before the event is: the session may read them as soon as it has it.
-        let given = files.give(&event, &sender, &staged).map_err(failed)?;
+        let given = files.give(&event, &sender, &staged).map_err(|error| not_kept("the files", &error))?;
         Ok::<_, Fault>((staged, given))
     });
     let (staged, given) = giving.await??;

@@ -118,7 +118,10 @@ impl HubLoop {
             }
             self.batch.reuse(appends, subjects);
             if !results.is_empty() {
-                self.is_refusing = results.iter().any(|result| matches!(result, Err(Refused::Failed(_))));
+                self.note_refusal(results.iter().find_map(|result| match result {
+                    Err(Refused::Failed(why)) => Some(why.as_str()),
+                    _ => None,
+                }));
             }
             let taken_back = results.iter().any(Result::is_err);
             let last = results.iter().rev().find_map(|result| result.as_ref().ok());
@@ -137,6 +140,16 @@ impl HubLoop {
                 self.finish(safe).await;
             }
         }
+    }
+
+    /// Said once, however much is refused until the journal takes a record again: the log may be on the disk that is full.
+    fn note_refusal(&mut self, why: Option<&str>) {
+        match why {
+            Some(why) if !self.is_refusing => tracing::error!(%why, "the journal refuses records"),
+            None if self.is_refusing => tracing::info!("the journal takes records again"),
+            _ => {}
+        }
+        self.is_refusing = why.is_some();
     }
 
     /// Waits until all that is written is safe and done.
@@ -175,10 +188,7 @@ impl HubLoop {
                 None => answers.extend(self.perform(pending)),
                 Some(Err(Refused::Conflict { .. })) if pending.attempts < ATTEMPTS => self.again(pending).await,
                 Some(Err(Refused::Conflict { .. })) => pending.fail(Trouble::Busy),
-                Some(Err(Refused::Failed(why))) => {
-                    tracing::error!(%why, "the journal refused a record");
-                    pending.fail(Trouble::Journal(why.clone()));
-                }
+                Some(Err(Refused::Failed(why))) => pending.fail(Trouble::Journal(why.clone())),
             }
         }
         self.pump();

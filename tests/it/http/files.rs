@@ -63,7 +63,8 @@ fn a_sender_names_no_file_that_was_not_uploaded_and_none_that_is_too_large() {
     let home = Home::new();
     let gate = home.serve();
     let ann = home.token_for("ann", "sender");
-    upload(&gate, &ann, "large", &vec![b'x'; (20 << 20) + 1]).expect(413);
+    let large = upload(&gate, &ann, "large", &vec![b'x'; (20 << 20) + 1]).expect(413).json();
+    assert_eq!(large["hint"], "a file has at most 20 MiB", "no setting changes that");
     upload(&gate, "wrong", "x", b"x").expect(401);
     let pretended = json!({"text": "x", "attributes": {"file_1": "/etc/passwd"}});
     gate.post_as(&ann, "/api/v1/events", &pretended).expect(400);
@@ -142,6 +143,35 @@ fn nobody_fills_the_folder_alone_and_empty_files_count() {
     uploaded(&gate, &bob, "x", b"");
 }
 
+/// The most that a process has had in memory, in kB.
+fn most_memory(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+#[test]
+fn files_that_are_downloaded_many_at_once_are_not_all_read_before_they_are_refused() {
+    let home = Home::new();
+    let gate = home.serve();
+    let ann = home.token_for("ann", "sender");
+    let large = uploaded(&gate, &ann, "large", &vec![b'x'; 20 << 20]);
+    let event = gate.post_as(&ann, "/api/v1/events", &json!({"text": "x", "files": [large]})).expect(200).json();
+    let request = format!(
+        "GET /api/v1/events/{}/files/0 HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {ann}\r\n\r\n",
+        event["id"].as_str().unwrap(),
+        gate.address()
+    );
+    let mut downloads: Vec<_> = (0..40).map(|_| Connection::open(&gate.target())).collect();
+    for download in &mut downloads {
+        download.write(request.as_bytes());
+    }
+    let statuses: Vec<u16> = downloads.iter_mut().map(|download| download.read_head().unwrap().status).collect();
+    assert!(statuses.contains(&200) && statuses.contains(&429), "{statuses:?}");
+    let most = most_memory(gate.pid());
+    assert!(most < 300_000, "{most} kB of memory for {} downloads of 20 MiB", downloads.len());
+}
+
 /// An upload that is let in, and then does not come to its end.
 fn begun(gate: &Gate, token: &str) -> Connection {
     let mut upload = Connection::open(&gate.target());
@@ -161,7 +191,8 @@ fn one_sender_does_not_take_all_places_for_uploads_and_gives_them_back_when_revo
     let gate = home.serve();
     let (ann, bob) = (home.token_for("ann", "sender"), home.token_for("bob", "sender"));
     let mut slow = [begun(&gate, &ann), begun(&gate, &ann)];
-    assert_eq!(upload(&gate, &ann, "x", b"").expect(429).json()["error"], 42903);
+    let busy = upload(&gate, &ann, "x", b"").expect(429).json();
+    assert_eq!((&busy["error"], &busy["hint"]), (&json!(42903), &json!("send one after the other")));
     uploaded(&gate, &bob, "x", b"");
     uploaded(&gate, home.token(), "x", b"");
     let tokens = home.run(&["token", "list", "--json"]).ok().json();
@@ -181,7 +212,9 @@ fn files_that_wait_for_their_event_are_bounded() {
     let (ann, bob) = (home.token_for("ann", "sender"), home.token_for("bob", "sender"));
     let first = uploaded(&gate, &ann, "a", b"");
     uploaded(&gate, &ann, "b", b"");
-    assert_eq!(upload(&gate, &ann, "c", b"").expect(507).json()["error"], 50701);
+    let refused = upload(&gate, &ann, "c", b"").expect(507).json();
+    assert_eq!(refused["error"], 50701);
+    assert!(refused["message"].as_str().unwrap().ends_with("already wait for their event"), "{refused}");
     uploaded(&gate, &bob, "c", b"");
     gate.post_as(&ann, "/api/v1/events", &json!({"text": "x", "files": [first]})).expect(200);
     uploaded(&gate, &ann, "c", b"");

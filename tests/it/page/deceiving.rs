@@ -89,7 +89,13 @@ fn an_address_that_leads_elsewhere_than_it_shows_says_where() {
 
 #[test]
 fn a_notification_of_what_may_look_like_something_else_has_no_buttons() {
-    for command in ["touch https://github.com@evil.example/x", "touch p\u{430}ypal.txt"] {
+    for command in [
+        "touch https://github.com@evil.example/x",
+        "touch p\u{430}ypal.txt",
+        "touch ftp://0x7f000001/x",
+        "touch http://2130706433:80",
+        "touch docs.example\u{2215}evil.example",
+    ] {
         let model = shell(&[command]);
         let site = Site::with(&model);
         let page = site.page(&[], DESKTOP);

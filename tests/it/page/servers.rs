@@ -44,6 +44,27 @@ fn servers_of_a_folder_are_shown_with_their_state_and_approved_as_they_were_seen
 }
 
 #[test]
+fn a_server_whose_address_leads_elsewhere_than_it_shows_says_where_before_it_is_approved() {
+    let site = Site::new();
+    let servers = json!({"mcpServers": {
+        "docs": {"type": "http", "url": "https://docs.example@evil.example/mcp"},
+        "look": {"type": "http", "url": "https://g\u{43e}ogle.example/mcp"},
+        "plain": {"type": "http", "url": "https://docs.example:8443/mcp"},
+    }});
+    fs::write(site.home.project().join(".mcp.json"), servers.to_string()).unwrap();
+    let page = site.page(&["admin"], DESKTOP);
+    page.goto(&format!("http://{}/#/servers", site.gate.address()));
+    page.fill("input[list=folders]", site.home.project().to_str().unwrap());
+    page.press("Tab");
+    page.see_text("[data-name=docs] .leads", "leads to evil.example, which is not what it shows");
+    page.see_text("[data-name=look] .leads", "leads to xn--");
+    page.see_text("[data-name=look] .path", "g\u{27e8}U+043E\u{27e9}ogle.example");
+    page.see_text("[data-name=plain] .path", "https://docs.example:8443/mcp");
+    assert_eq!(page.count("[data-name=plain] .leads"), 0);
+    assert_eq!(page.problems(), [""; 0]);
+}
+
+#[test]
 fn someone_signs_in_to_a_server_from_the_page() {
     let site = Site::new();
     let guarded = Guarded::start(&site.home);

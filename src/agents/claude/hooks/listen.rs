@@ -88,6 +88,8 @@ impl Listening {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use portcullis_core::{ConversationOrigin, Label, Moment, SessionId};
 
     use super::super::announce;
@@ -108,6 +110,27 @@ mod tests {
         let listening = Listening::start(files, session.clone(), HookSettings::of_tests(), judge);
         let about = session.about();
         assert_eq!((about.connected_by.as_str(), about.origin), ("hooks", Some(ConversationOrigin::Forked)));
+        listening.close();
+    }
+
+    #[tokio::test]
+    async fn the_socket_of_a_sessions_hooks_is_its_owners_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let files = HookFiles { socket: folder.path().join("7.sock"), wake: folder.path().join("7.wake") };
+        let socket = files.socket.clone();
+        let about = SessionAbout::new(Label::new("api").unwrap(), "channel");
+        let away: Connect = Arc::new(|| Box::pin(std::future::pending()));
+        let (session, _deliveries) = connect(SessionId::new(Moment(1), 1), about, "0.0.0", away);
+        let judge = Judge::of_home(folder.path());
+        let listening = Listening::start(files, session, HookSettings::of_tests(), judge);
+        let is_owners = || std::fs::metadata(&socket).is_ok_and(|file| file.permissions().mode() & 0o777 == 0o600);
+        for _ in 0..200 {
+            if is_owners() {
+                break;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        assert!(is_owners());
         listening.close();
     }
 }

@@ -1,6 +1,7 @@
 //! Where `portcullis hook` finds the process of its session: one line there, one line back, and a word that it arrived.
 
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -44,6 +45,7 @@ pub(super) async fn serve(session: Arc<HookSession>, path: &Path, ready: impl Fu
     }
     drop(std::fs::remove_file(path));
     let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
     ready.await;
     let (callers, held) = (Arc::new(Semaphore::new(CALLERS)), Arc::new(Semaphore::new(fixed::limit("HELD", HELD))));
     loop {

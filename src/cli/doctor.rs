@@ -15,6 +15,7 @@ mod works;
 
 use std::process::ExitCode;
 
+use portcullis_core::visible;
 use serde_json::json;
 
 use super::channel::working_folder;
@@ -67,7 +68,8 @@ impl Doctor {
             });
             say(&format!("{shown}\n"));
         } else {
-            say(&in_words(&findings, &works));
+            // Names of servers, folders and the like are what others have written.
+            say(&visible(&in_words(&findings, &works)));
         }
         Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
     }

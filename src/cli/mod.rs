@@ -261,10 +261,10 @@ fn is_fresh() -> bool {
 /// Log lines go to standard error; standard output belongs to the protocol, or to the answer.
 fn log_at(level: &str) {
     // What the libraries of ACP and MCP warn of has its answer already, in other words and at length; a server that asks
-    // without end would fill the log with refusals.
+    // without end would fill the log with refusals, and a client that leaves is an error to the latter.
     use std::io::IsTerminal as _;
     let filter = tracing_subscriber::EnvFilter::try_from_env("PORTCULLIS_LOG").unwrap_or_else(|_| {
-        tracing_subscriber::EnvFilter::new(format!("warn,agent_client_protocol=error,rmcp=error,portcullis={level}"))
+        tracing_subscriber::EnvFilter::new(format!("warn,agent_client_protocol=error,rmcp=off,portcullis={level}"))
     });
     let logging = tracing_subscriber::fmt()
         .with_env_filter(filter)

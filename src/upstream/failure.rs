@@ -51,6 +51,9 @@ impl ConnectFailure {
             ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
                 format!("the server speaks only revisions that we do not: {server_supported:?}")
             }
+            ClientInitializeError::ExpectedInitResponse(_) | ClientInitializeError::ExpectedInitResult(_) => {
+                "the server answered something else when it was asked who it is".to_owned()
+            }
             other => other.to_string().chars().take(500).collect(),
         };
         Self::Failed { why, stderr: String::new(), is_passing }

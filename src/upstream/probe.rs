@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage, ServerResult,
+};
 use rmcp::transport::Transport;
 use tokio::time::Instant;
 
@@ -22,7 +24,8 @@ pub(super) fn http_probe() -> Duration {
     fixed::wait("MCP_PROBE", HTTP_PROBE)
 }
 
-/// A transport that answers `server/discover` itself, as a server would that does not know it, when nobody does in time.
+/// A transport that answers `server/discover` itself, as a server would that does not know it, when nobody does in time, or
+/// with something else than an answer to it.
 pub(super) struct Probed<T> {
     inner: T,
     /// Nobody knows yet which revision the server speaks.
@@ -65,6 +68,14 @@ fn answered(message: &ServerJsonRpcMessage) -> Option<&RequestId> {
     }
 }
 
+/// Some servers answer every request, with nothing or with what they had at hand.
+fn answers_something_else(message: &ServerJsonRpcMessage) -> bool {
+    match message {
+        ServerJsonRpcMessage::Response(response) => !matches!(response.result, ServerResult::DiscoverResult(_)),
+        _ => false,
+    }
+}
+
 impl<T: Transport<RoleClient>> Transport<RoleClient> for Probed<T> {
     type Error = T::Error;
 
@@ -94,8 +105,10 @@ impl<T: Transport<RoleClient>> Transport<RoleClient> for Probed<T> {
             if answers.is_some() && answers == self.given_up.as_ref() {
                 continue;
             }
-            if self.open.as_ref().is_some_and(|(id, _)| answers == Some(id)) {
-                self.open = None;
+            if let Some((id, _)) = self.open.take_if(|(id, _)| answers == Some(&*id))
+                && answers_something_else(&message)
+            {
+                return Some(unknown_method(id));
             }
             return Some(message);
         }

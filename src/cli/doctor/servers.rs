@@ -71,8 +71,9 @@ fn is_own(server: &ConfiguredServer) -> bool {
 
 /// With its layer, where it is none that `adopt` changes.
 fn named(server: &ConfiguredServer) -> String {
+    let name = server.name.replace(char::is_control, " ");
     match is_own(server) {
-        true => server.name.clone(),
-        false => format!("{} ({})", server.name, server.layer.name()),
+        true => name,
+        false => format!("{name} ({})", server.layer.name()),
     }
 }

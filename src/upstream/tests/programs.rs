@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use super::{all, call};
+use super::{FakeServer, Reply, all, call, old, said};
 use crate::upstream::config::{Upstream, entry_of_test};
 use crate::upstream::failure::CallFailure;
 use crate::upstream::{ListKind, Timeouts, UpstreamState, Upstreams};
@@ -23,6 +23,15 @@ fn program(name: &str, at_initialize: &str) -> Upstream {
         done"#;
     let script = script.replace("AT_INITIALIZE", at_initialize);
     Upstream::new(name, entry_of_test(&json!({"command": "sh", "args": ["-c", script]})))
+}
+
+/// Why a server that does this when it is asked who it is cannot be used.
+async fn failure_of(at_initialize: &str) -> String {
+    let upstreams = all(&program("x", at_initialize)).await;
+    match upstreams.connect("x").await {
+        Some(UpstreamState::Failed(why)) => why,
+        state => panic!("{state:?}"),
+    }
 }
 
 fn short_lived() -> Upstream {
@@ -80,4 +89,30 @@ async fn no_more_than_three_programs_are_started_at_once() {
         assert!(at_once <= 3, "{}", lines());
     }
     upstreams.close().await;
+}
+
+#[tokio::test]
+async fn what_a_server_said_before_it_failed_is_told_without_its_keys() {
+    let why = failure_of("echo 'no access with ghp_abcdefghijklmnopqrstuvwxyz0123456789' >&2; exit 1;").await;
+    assert!(why.contains("no access with") && !why.contains("ghijklmnopqrst"), "{why}");
+}
+
+#[tokio::test]
+async fn a_server_that_writes_no_messages_is_ended_and_that_is_what_is_told() {
+    let interrupted = "trap 'for line in 1 2 3 4 5 6; do echo interrupted >&2; done; exit' INT;";
+    let why = failure_of(&format!("{interrupted} yes garbage | head -1001; while true; do sleep 0.01; done;")).await;
+    assert!(why.contains("[ended: it wrote 1000 lines that are no MCP messages]"), "{why}");
+    assert!(!why.contains("interrupted"), "{why}");
+}
+
+#[tokio::test]
+async fn a_server_that_answers_what_it_does_not_know_is_asked_in_the_older_way() {
+    let server = FakeServer::start(|seen| match seen.method() {
+        "server/discover" => Reply::Result(json!({"prompts": []}), None),
+        "tools/call" => said("done"),
+        _ => old(seen),
+    })
+    .await;
+    let upstreams = all(&server.upstream()).await;
+    assert_eq!(call(&upstreams).await.unwrap()["content"][0]["text"], "done");
 }

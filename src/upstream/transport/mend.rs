@@ -1,16 +1,18 @@
 //! Messages of servers that rmcp would refuse although they are meant well, and those of which it would lose a part.
 
-use rmcp::model::{ErrorData, Prompt, RequestId, Resource, ResourceTemplate, ServerJsonRpcMessage, Tool};
-use serde::Deserialize;
-use serde::de::{DeserializeOwned, IgnoredAny};
+use rmcp::model::{ErrorData, Prompt, Resource, ResourceTemplate, ServerJsonRpcMessage, Tool};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+
+use super::unreadable;
 
 /// A message, as rmcp can read it; none where it is no message at all.
 pub(super) fn message(bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
-    match mended(bytes) {
-        Some(value) => serde_json::from_value(value).ok().or_else(|| unreadable_answer(bytes)),
-        None => read(bytes),
-    }
+    let as_it_is = |bytes: &[u8]| match mended(bytes) {
+        Some(value) => serde_json::from_value(value).ok(),
+        None => serde_json::from_slice(bytes).ok(),
+    };
+    as_it_is(bytes).or_else(|| as_it_is(&unreadable::with_whole_letters(bytes)?)).or_else(|| unreadable_answer(bytes))
 }
 
 /// The same of a text that is mended: once more it would carry itself twice.
@@ -18,25 +20,24 @@ pub(super) fn read(bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
     serde_json::from_slice(bytes).ok().or_else(|| unreadable_answer(bytes))
 }
 
-/// An error in the place of an answer that cannot be read, nested too deep or with an error that is none: whoever asked would
-/// wait for it in vain.
+/// An error in the place of an answer that cannot be read: whoever asked would wait for it in vain.
 fn unreadable_answer(bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
-    #[derive(Deserialize)]
-    struct UnreadAnswer {
-        id: RequestId,
-        method: Option<IgnoredAny>,
-        result: Option<IgnoredAny>,
-        error: Option<IgnoredAny>,
-    }
-    let UnreadAnswer { id, method, result, error } = serde_json::from_slice(bytes).ok()?;
-    let is_answer = method.is_none() && (result.is_some() || error.is_some());
     let why = ErrorData::internal_error("the server's answer cannot be read", None);
-    is_answer.then(|| ServerJsonRpcMessage::error(why, Some(id)))
+    Some(ServerJsonRpcMessage::error(why, Some(unreadable::id_of_answer(bytes)?)))
 }
 
 /// The same for a text that someone else will parse.
 pub(super) fn text(data: String) -> String {
-    mended(data.as_bytes()).map_or(data, |value| value.to_string())
+    let data = match unreadable::with_whole_letters(data.as_bytes()).map(String::from_utf8) {
+        Some(Ok(whole)) => whole,
+        _ => data,
+    };
+    if let Some(value) = mended(data.as_bytes()) {
+        return value.to_string();
+    }
+    let is_message = serde_json::from_str::<ServerJsonRpcMessage>(&data).is_ok();
+    let error = unreadable_answer(data.as_bytes()).filter(|_| !is_message);
+    error.and_then(|error| serde_json::to_string(&error).ok()).unwrap_or(data)
 }
 
 /// Under this name in its `_meta` a result carries itself as it came: rmcp drops the fields that it does not know.
@@ -133,7 +134,7 @@ fn with_objects(bytes: &[u8]) -> Option<Value> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rmcp::model::ServerResult;
+    use rmcp::model::{RequestId, ServerResult};
     use serde_json::json;
 
     fn answer(experimental: &Value) -> Vec<u8> {
@@ -174,12 +175,28 @@ mod tests {
     #[test]
     fn an_answer_that_cannot_be_read_is_an_error_for_whoever_asked() {
         let deep = format!(r#"{{"jsonrpc":"2.0","id":7,"result":{}{}}}"#, "[".repeat(2000), "]".repeat(2000));
-        for text in [deep.as_str(), r#"{"jsonrpc":"2.0","id":7,"error":"boom"}"#] {
-            let Some(ServerJsonRpcMessage::Error(error)) = message(text.as_bytes()) else { panic!("{text}") };
-            assert_eq!(error.id, Some(RequestId::Number(7)));
+        let not_a_number = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[],"structuredContent":{"v":NaN}}}"#;
+        let of_wrong_kind = r#"{"id":7,"error":"boom"}"#;
+        let broken_off = r#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"te"#;
+        for data in [deep.as_str(), not_a_number, of_wrong_kind, broken_off] {
+            for data in [data.to_owned(), text(data.to_owned())] {
+                let Some(ServerJsonRpcMessage::Error(error)) = message(data.as_bytes()) else { panic!("{data}") };
+                assert_eq!(error.id, Some(RequestId::Number(7)));
+            }
         }
         for text in [r#"{"id":7,"method":"x","result":1}"#, r#"{"id":7}"#, r#"{"id":null,"error":"boom"}"#, "[1]"] {
             assert!(message(text.as_bytes()).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_answer_with_a_letter_that_was_cut_in_two_is_passed_on() {
+        let bytes = br#"{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"cut \ud83d"}],"acme":1}}"#;
+        let as_text = text(String::from_utf8(bytes.to_vec()).unwrap());
+        for read in [message(bytes), read(as_text.as_bytes())] {
+            let Some(ServerJsonRpcMessage::Response(response)) = read else { panic!("{read:?}") };
+            let came = as_it_came(serde_json::to_value(response.result).unwrap());
+            assert_eq!(came, json!({"content": [{"type": "text", "text": "cut \u{fffd}"}], "acme": 1}));
         }
     }
 

@@ -8,6 +8,7 @@ pub(super) mod redirect;
 pub(super) mod sse;
 pub(super) mod stdio;
 mod streamable;
+mod unreadable;
 pub(super) mod ws;
 
 /// The largest message that is read. Servers answer with pictures and whole files, so it is not small.

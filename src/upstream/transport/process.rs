@@ -8,6 +8,7 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use portcullis_core::mask;
 use rustix::process::{Pid, Signal};
 use tokio::io::AsyncReadExt as _;
 use tokio::net::UnixStream;
@@ -49,17 +50,25 @@ impl StderrRing {
         self
     }
 
-    /// The last lines, for people.
+    /// The last lines, for people and for clients, and thus without secrets.
     pub(crate) fn last_lines(&self, most: usize) -> String {
         let text = String::from_utf8_lossy(locked(&self.kept).make_contiguous()).trim_end().to_owned();
         let lines: Vec<&str> = text.lines().collect();
-        lines[lines.len().saturating_sub(most)..].join("\n")
+        mask(&lines[lines.len().saturating_sub(most)..].join("\n")).0.into_owned()
+    }
+
+    /// Keeps why the server is ended by us, and nothing of what it says of that.
+    pub(super) fn end_with(&self, why: &str) {
+        self.add(format!("{why}\n").as_bytes());
+        self.ended.cancel();
     }
 
     async fn fill(self, mut stderr: UnixStream) {
         let mut piece = [0; 4096];
         while let Ok(read @ 1..) = stderr.read(&mut piece).await {
-            self.add(&piece[..read]);
+            if !self.ended.is_cancelled() {
+                self.add(&piece[..read]);
+            }
         }
         self.ended.cancel();
     }

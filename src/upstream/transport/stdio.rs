@@ -85,13 +85,15 @@ impl Transport<RoleClient> for StdioTransport {
                         self.garbage += 1;
                         tracing::debug!(bytes = line.len(), "a server wrote a line that is no message");
                         if self.garbage >= MOST_GARBAGE {
+                            self.ring
+                                .end_with(&format!("[ended: it wrote {MOST_GARBAGE} lines that are no MCP messages]"));
                             return None;
                         }
                     }
                 },
                 // Nobody knows which call it was the answer to: so none of them waits for it in vain.
                 Ok(Line::TooLong) => {
-                    self.ring.add(format!("[a message of more than {} bytes]\n", largest()).as_bytes());
+                    self.ring.end_with(&format!("[ended: it wrote a message of more than {} bytes]", largest()));
                     return None;
                 }
                 Ok(Line::End) | Err(_) => return None,

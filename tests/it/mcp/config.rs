@@ -67,6 +67,15 @@ fn a_server_of_a_clone_never_starts_before_it_is_approved() {
 }
 
 #[test]
+fn the_name_of_a_clones_server_changes_nothing_on_the_terminal() {
+    let home = Home::new();
+    clone_with(&home, &json!({"esc\u{1b}[31m\nok    all": {"command": "x"}, "\u{202e}turned": {"command": "x"}}));
+    let said = home.run(&["doctor"]).stdout;
+    assert!(said.contains("past the gateway: ") && said.contains("esc"), "{said}");
+    assert!(!said.contains(['\u{1b}', '\u{202e}']) && !said.contains("\nok    all"), "{said}");
+}
+
+#[test]
 fn an_approval_is_for_one_folder_and_its_server_runs_there() {
     let home = Home::new();
     let project = home.project();

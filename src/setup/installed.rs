@@ -7,6 +7,7 @@ use portcullis_core::visible;
 use serde_json::Value;
 
 use super::claude::{ClaudeFiles, project_file};
+use super::entry::is_plain_json;
 use super::git::home_of_project;
 use super::hooks::{is_shared, server_of};
 use super::json::Document;
@@ -18,8 +19,10 @@ use crate::config::Environment;
 pub(crate) struct SettingsFile {
     pub(crate) file: PathBuf,
     pub(crate) scope: SettingsScope,
-    /// Null where there is no file, or nothing that can be read.
+    /// What Claude Code reads there; null where there is no file, or none that it reads.
     pub(crate) said: Value,
+    /// What stands in a file that it refuses whole, for a comment or a comma too many; null elsewhere.
+    refused: Value,
 }
 
 /// The settings of the user, of the folder, and of the repository for this user alone (seen with 2.1.325).
@@ -42,7 +45,8 @@ pub(crate) fn settings_files(project: &Path, environment: Environment<'_>) -> Ve
     let read = |(file, scope): (PathBuf, SettingsScope)| {
         let text = std::fs::read_to_string(&file).unwrap_or_default();
         let said = Document::parse(&text).map(|document| document.said()).unwrap_or_default();
-        SettingsFile { file, scope, said }
+        let (said, refused) = if is_plain_json(&text) { (said, Value::Null) } else { (Value::Null, said) };
+        SettingsFile { file, scope, said, refused }
     };
     files.into_iter().map(read).collect()
 }
@@ -56,6 +60,11 @@ impl SettingsFile {
     /// Each group of our hooks, with the event it is for.
     pub(crate) fn hooks(&self) -> Vec<(&str, &Value)> {
         groups_of_ours(&self.said)
+    }
+
+    /// Whether hooks of ours stand in it that Claude Code never calls, as it refuses the file.
+    pub(crate) fn has_refused_hooks(&self) -> bool {
+        !groups_of_ours(&self.refused).is_empty()
     }
 
     /// Plugins of ours that are switched on.
@@ -167,15 +176,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_with_comments_are_read() {
+    fn hooks_in_a_file_that_claude_code_refuses_are_no_hooks_of_ones_own() {
         let home = tempfile::tempdir().unwrap();
         let environment = |name: &str| (name == "HOME").then(|| home.path().into());
         let project = home.path().join("project");
         std::fs::create_dir_all(project.join(".claude")).unwrap();
         assert!(!has_hooks_of_own(&project, &environment));
-        let text = "\u{feff}{\n  // on since May\n  \"enabledPlugins\": {\"portcullis@team\": true,},\n}\n";
-        std::fs::write(project.join(".claude/settings.local.json"), text).unwrap();
-        assert!(has_hooks_of_own(&project, &environment));
+        // Seen with 2.1.325: a mark at the beginning is read over; a comment or a comma too many loses the whole file.
+        for (text, counts) in [
+            ("\u{feff}{\"enabledPlugins\": {\"portcullis@team\": true}}\n", true),
+            ("{\n  // on since May\n  \"enabledPlugins\": {\"portcullis@team\": true}}\n", false),
+            ("{\"enabledPlugins\": {\"portcullis@team\": true},}\n", false),
+        ] {
+            std::fs::write(project.join(".claude/settings.local.json"), text).unwrap();
+            assert_eq!(has_hooks_of_own(&project, &environment), counts, "{text}");
+        }
     }
 
     #[test]

@@ -41,7 +41,15 @@ pub(super) fn look(project: &Path, names: &[String]) -> Vec<Finding> {
         };
         findings.push(Finding::warn(CHECK, what, remedy));
     }
-    if installed.is_empty() && !by_plugin {
+    let refused: Vec<&SettingsFile> = settings.iter().filter(|settings| settings.has_refused_hooks()).collect();
+    for settings in &refused {
+        let what =
+            format!("{} has them, and Claude Code refuses the file: it is not plain JSON", settings.file.display());
+        let found = Finding::warn(CHECK, what, "take comments and trailing commas out of it");
+        let is_all = installed.is_empty() && !by_plugin;
+        findings.push(if is_all { found.blocking(Blocks::Hooks) } else { found });
+    }
+    if installed.is_empty() && refused.is_empty() && !by_plugin {
         let what = "not installed: prompts and events only go through the channel, where the account has it";
         findings.push(Finding::note(CHECK, what).with("`portcullis install --hooks`").blocking(Blocks::Hooks));
     }

@@ -327,6 +327,11 @@ fn hooks_are_checked_in_every_settings_file() {
 
     let file = home.project().join(".claude/settings.local.json");
     let mut settings: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    fs::write(&file, format!("{settings} // mine")).unwrap();
+    let refused = report(&home);
+    has(&refused, "hooks", "warn", "has them, and Claude Code refuses the file");
+    assert!(findings(&refused, "hooks").iter().all(|finding| !finding.starts_with("ok")), "{refused}");
+    assert_eq!(refused["works"]["prompts"]["hooks"], "no", "{refused}");
     settings["hooks"].as_object_mut().unwrap().remove("Stop");
     settings["permissions"]["deny"] = json!([]);
     settings["disableAllHooks"] = json!(true);

@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
+use rustix::fs::{Access, access};
+
 use super::error::Problem;
 use crate::failure::Failure;
 
@@ -30,7 +32,7 @@ pub(super) fn look(folder: &Path, links: Links) -> Result<bool, Failure> {
         Links::Refused => fs::symlink_metadata(folder),
     };
     let metadata = match metadata {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return can_be_made(folder).map(|()| false),
         metadata => metadata.map_err(|error| failed(folder, error))?,
     };
     let doing = || doing(folder);
@@ -45,6 +47,13 @@ pub(super) fn look(folder: &Path, links: Links) -> Result<bool, Failure> {
         Some(problem) => Err(problem.while_doing(doing())),
         None => Ok(true),
     }
+}
+
+/// The nearest folder above it that is there lets it be made.
+fn can_be_made(folder: &Path) -> Result<(), Failure> {
+    let Some(above) = folder.ancestors().skip(1).find(|above| above.exists()) else { return Ok(()) };
+    let looked = access(above, Access::WRITE_OK | Access::EXEC_OK).map_err(io::Error::from);
+    looked.map_err(|error| failed(folder, io::Error::new(error.kind(), format!("{}: {error}", above.display()))))
 }
 
 fn doing(folder: &Path) -> String {
@@ -91,6 +100,19 @@ mod tests {
         prepare(&folder, Links::Refused).unwrap();
         for made in [&folder, folder.parent().unwrap()] {
             assert_eq!(fs::metadata(made).unwrap().mode() & 0o777, 0o700);
+        }
+    }
+
+    #[test]
+    fn a_missing_folder_that_cannot_be_made_is_told_before_it_is_needed() {
+        let outside = tempfile::tempdir().unwrap();
+        assert!(matches!(look(&outside.path().join("a/b"), Links::Followed), Ok(false)));
+        // Not even an administrator makes a folder in it.
+        let file = outside.path().join("file");
+        fs::write(&file, "").unwrap();
+        for folder in [file.join("b"), file.join("a/b")] {
+            let shown = report(&look(&folder, Links::Followed).unwrap_err());
+            assert!(shown.contains("set PORTCULLIS_HOME"), "{shown}");
         }
     }
 

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::consent;
 use super::file::UserFile;
 use super::git::Tracking;
+use crate::failure::Failure;
 
 pub(crate) struct FileChange {
     pub(crate) file: UserFile,
@@ -60,6 +61,11 @@ impl FileChange {
             "git": Tracking::of(&self.file.real).name(), "diff": self.diff(),
         })
     }
+}
+
+/// Every file that changes can be written: one that cannot is found before another one is changed.
+pub(crate) fn look_writable<'a>(mut changes: impl Iterator<Item = &'a FileChange>) -> Result<(), Failure> {
+    changes.try_for_each(|change| if change.is_nothing() { Ok(()) } else { change.file.look_writable() })
 }
 
 /// Every change in one line, `2 files: …`. `done` is what becomes of what is counted: nothing is said where it is put in.

@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use rustix::fs::{Access, access};
 
 use crate::failure::Failure;
 
@@ -68,6 +69,18 @@ impl UserFile {
             drop(fs::remove_file(&draft));
         }
         written.with_context(|| format!("writing {}", self.path.display()))
+    }
+
+    /// Whether its folder lets the file be written anew: nothing is changed when one of several files cannot be.
+    pub(crate) fn look_writable(&self) -> Result<(), Failure> {
+        let Some(folder) = self.real.ancestors().skip(1).find(|folder| folder.exists()) else { return Ok(()) };
+        access(folder, Access::WRITE_OK | Access::EXEC_OK).map_err(|error| {
+            let hint = format!(
+                "make {} a folder that you can write to, then run this again; nothing was changed",
+                folder.display()
+            );
+            Failure::new(format!("{} cannot be written", self.in_words()), hint).because(io::Error::from(error))
+        })
     }
 
     /// Removes the file, unless someone else has written it since.

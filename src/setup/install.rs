@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use portcullis_core::Label;
 
-use super::change::{FileChange, FutureText};
+use super::change::{FileChange, FutureText, look_writable};
 use super::entry::{self, Entry, Found};
 use super::file::{Audience, UserFile, Wrote};
 use super::hooks::{self, Callee};
@@ -129,6 +129,7 @@ impl InstallPlan {
 
     pub(crate) fn carry_out(&self) -> anyhow::Result<()> {
         let _lock = ChangeLock::take(&self.paths)?;
+        look_writable(self.changes())?;
         self.place.settle()?;
         if let Some(moved) = &self.moved {
             moved.take_out_all()?;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::change::{FileChange, FutureText};
+use super::change::{FileChange, FutureText, look_writable};
 use super::claude::project_file;
 use super::entry::{self, Found};
 use super::file::{Audience, UserFile, Wrote};
@@ -102,6 +102,7 @@ impl UninstallPlan {
     /// Takes everything out; returns the copy of the program that `install` made, which stays.
     pub(crate) fn carry_out(&self) -> anyhow::Result<Option<PathBuf>> {
         let _lock = ChangeLock::take(&self.paths)?;
+        look_writable(self.changes())?;
         let command = self.command()?;
         self.take_out_all()?;
         let copy = place::bin_folder(&environment).map(|folder| folder.join("portcullis"));

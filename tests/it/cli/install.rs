@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Where the server is registered, whatever the scope.
 pub(super) fn server_file(home: &Home) -> PathBuf {
@@ -329,6 +330,38 @@ fn hooks_that_are_switched_off_are_not_said_to_work() {
         assert!(told.contains("It does NOT work yet: disableAllHooks is true in"), "{told}");
         assert!(!told.contains("Prompts can be answered from anywhere"), "{told}");
     }
+}
+
+/// As a user whom the mode of a folder binds, also where the tests are run by an administrator.
+fn without_privileges(command: Command) -> Command {
+    if !rustix::process::geteuid().is_root() {
+        return command;
+    }
+    let mut bound = Command::new("setpriv");
+    bound.args(["--bounding-set=-all", "--inh-caps=-all"]).arg(command.get_program()).args(command.get_args());
+    bound.env_clear().envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    bound.current_dir(command.get_current_dir().unwrap());
+    bound
+}
+
+#[test]
+fn where_one_file_cannot_be_written_no_other_is_changed() {
+    let home = Home::new();
+    let folder = home.project().join(".claude");
+    fs::create_dir(&folder).unwrap();
+    let closed = |words: &[&str]| {
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o555)).unwrap();
+        let ran = Ran::of(&home.spawn(without_privileges(home.command(words)), Stdin::Nothing), PATIENCE);
+        fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+        ran.refused(1, "settings.local.json cannot be written");
+        assert!(ran.stderr.contains("then run this again; nothing was changed"), "{ran:?}");
+    };
+    closed(&["install", "--hooks", "--yes"]);
+    assert!(!server_file(&home).exists());
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    let installed = fs::read_to_string(server_file(&home)).unwrap();
+    closed(&["uninstall", "--yes"]);
+    assert_eq!(fs::read_to_string(server_file(&home)).unwrap(), installed);
 }
 
 #[test]

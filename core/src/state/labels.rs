@@ -1,4 +1,4 @@
-//! Which labels are taken: those of living sessions, and for a day those of sessions that have ended.
+//! Which labels are taken: those of living sessions, and for a day those of ended sessions that others could be taken for.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::session::SessionAbout;
 /// The labels of sessions that ended, and when. People still have such a name in their heads and in their scripts.
 pub(super) type LabelMemory = BTreeMap<Label, Moment>;
 
-/// How long the label of an ended session is given to no other.
+/// How long the label of an ended session is given to no other that lives next to one who wanted it too.
 const KEPT_FOR: u64 = 24 * 60 * 60_000;
 /// So many labels of ended sessions are remembered.
 const MOST: usize = 10_000;
@@ -37,8 +37,10 @@ impl State {
     fn free_label(&self, session: SessionId, about: &SessionAbout, now: Moment) -> Label {
         let is_living = |label: &Label| self.is_lived_by(label, &[session]);
         let is_kept = |label: &Label| self.labels.get(label).is_some_and(|ended| now.since(*ended) < KEPT_FOR);
-        // What the user chose goes before the memory of a session that is gone.
-        if !is_living(&about.label) && (about.label_chosen || !is_kept(&about.label)) {
+        // What the user chose goes before the memory of a session that is gone. So does what no living session wanted: this
+        // one alone is meant by that label, whichever it is given.
+        let is_wanted = || self.sessions_labelled(&about.label).any(|other| other.id != session);
+        if !is_living(&about.label) && (about.label_chosen || !is_kept(&about.label) || !is_wanted()) {
             return about.label.clone();
         }
         let numbered = (2..=u64::MAX).filter_map(|number| numbered(&about.label, number));

@@ -20,7 +20,7 @@ use super::listen::remove_if_dead;
 use crate::config::Paths;
 use crate::failure::Failure;
 use crate::gate::VERSION;
-use crate::gate::client::{Client, segment};
+use crate::gate::client::{Client, is_away, is_not_found, segment};
 use crate::lines::Lines;
 use crate::stream::{Reader, Writer, split};
 
@@ -53,17 +53,24 @@ pub(crate) enum Ending {
 }
 
 /// The driven session of this id or label, or the only one that begins so. The gate knows the labels; without one, what the
-/// sessions' own processes say has to do.
+/// sessions' own processes say has to do: the labels that they wanted.
 pub(crate) async fn find(paths: &Paths, wanted: &str) -> anyhow::Result<FoundSession> {
     let known = match Client::of_the_gate() {
-        Ok(_) => Client::new(paths).get::<SessionView>(&format!("/api/v1/sessions/{}", segment(wanted))).await.ok(),
-        Err(_) => None,
+        Ok(_) => Client::new(paths).get::<SessionView>(&format!("/api/v1/sessions/{}", segment(wanted))).await,
+        Err(_) => return find_process(paths, wanted).await,
     };
-    let mut found = find_process(paths, known.as_ref().map_or(wanted, |session| &session.id)).await?;
-    if let Some(label) = known.and_then(|session| Label::new(&session.label)) {
-        found.welcome.label = label;
+    match known {
+        Ok(session) => {
+            let mut found = find_process(paths, &session.id).await?;
+            if let Some(label) = Label::new(&session.label) {
+                found.welcome.label = label;
+            }
+            Ok(found)
+        }
+        Err(error) if is_away(&error) || is_not_found(&error) => find_process(paths, wanted).await,
+        // It names those that are called so, by the labels they have.
+        Err(error) => Err(error),
     }
-    Ok(found)
 }
 
 async fn find_process(paths: &Paths, wanted: &str) -> anyhow::Result<FoundSession> {

@@ -72,6 +72,25 @@ fn a_session_started_over_the_api_is_seen_answered_left_and_ended_at_an_attached
 }
 
 #[test]
+fn sessions_are_attached_to_by_the_labels_that_the_list_shows() {
+    let home = Home::new();
+    let model = Model::start(vec![Rule::on_text("go").say("here")]);
+    let gate = serve(&home, &model, "");
+    for _ in 0..3 {
+        start(&gate, "go");
+    }
+    home.attached(3);
+    gate.post("/api/v1/sessions/held/end", &json!({}));
+    home.attached(2);
+    let unclear = home.run(&["attach", "held"]);
+    unclear.refused(1, "held may mean several sessions: held-2");
+    let mut one = Terminal::start(home.command(&["attach", "held-2"]));
+    one.until("Attached to held-2");
+    one.type_line("/detach");
+    one.until("`portcullis attach held-2` comes back");
+}
+
+#[test]
 fn what_was_typed_for_a_prompt_that_is_settled_elsewhere_does_not_answer_the_next_one() {
     let (home, model) = (Home::new(), shell(&["touch one.txt", "touch two.txt"]));
     let gate = serve(&home, &model, "");

@@ -36,6 +36,8 @@ pub struct SessionAbout {
     pub hooks_version: Option<u32>,
     /// The agent works on something, or waits for its next prompt. None: nobody told.
     pub is_working: Option<bool>,
+    /// The agent waits for an answer to a dialog that only its own terminal shows.
+    pub at_dialog: bool,
     /// An event wakes the agent while it waits for its next prompt. None: nobody knows whether it reads what it is given.
     pub wakes: Option<bool>,
     /// How the agent's present conversation began, where that matters.
@@ -87,6 +89,7 @@ impl SessionAbout {
             driven: false,
             hooks_version: None,
             is_working: None,
+            at_dialog: false,
             wakes: None,
             origin: None,
         }

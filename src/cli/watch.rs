@@ -133,6 +133,7 @@ fn standing(session: &SessionView) -> String {
     let state = match (session.state.as_str(), session.asks, session.stop_in_words(), session.activity.as_deref()) {
         ("attached", 1.., ..) => "waiting for you".to_owned(),
         ("attached", 0, Some(stop), _) => stop,
+        ("attached", 0, None, Some(_)) if session.is_at_dialog() => "waiting at its terminal".to_owned(),
         ("attached", 0, None, Some(activity)) => activity.to_owned(),
         ("attached", 0, None, None) => "connected".to_owned(),
         (state, ..) => state.to_owned(),

@@ -153,6 +153,7 @@ export function standing(session) {
   if (openAsks(session.id).length > 0) return "waiting";
   if (session.state !== "attached") return "away";
   if (isPaused(session)) return "paused";
+  if (session.activity === "dialog") return "waiting";
   return session.activity === "working" ? "working" : "idle";
 }
 

@@ -219,18 +219,27 @@ fn attached(about: &SessionAbout) -> String {
 fn described(before: Option<&SessionAbout>, about: &SessionAbout, label: Option<&Label>) -> String {
     let Some(before) = before else { return format!("session is connected by {}", attached(about)) };
     let of = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}{value}"));
-    let activity = about.is_working.map(|works| if works { "working" } else { "idle" }.to_owned());
+    let activity = activity(about);
     let changes = [
         label.map(|label| format!("called {label}")),
         Some(format!("connected by {}", about.connected_by)).filter(|_| before.connected_by != about.connected_by),
         of("in ", &about.folder).filter(|_| before.folder != about.folder),
         of("mode ", &about.mode).filter(|_| before.mode != about.mode),
         of("in conversation ", &about.agent_session).filter(|_| before.agent_session != about.agent_session),
-        activity.filter(|_| before.is_working != about.is_working),
+        activity.filter(|activity| self::activity(before) != Some(activity)).map(str::to_owned),
     ];
     match changes.into_iter().flatten().collect::<Vec<_>>().as_slice() {
         [] => "session: more is known of its process".to_owned(),
         changes => format!("session: {}", changes.join(", ")),
+    }
+}
+
+fn activity(about: &SessionAbout) -> Option<&'static str> {
+    match about.is_working {
+        _ if about.at_dialog => Some("waits at its terminal, at a dialog that only Claude Code shows"),
+        Some(true) => Some("working"),
+        Some(false) => Some("idle"),
+        None => None,
     }
 }
 

@@ -44,6 +44,8 @@ pub struct AboutForm {
     hooks_version: Option<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     is_working: Option<bool>,
+    #[serde(default, skip_serializing_if = "Not::not")]
+    at_dialog: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     wakes: Option<bool>,
     #[serde(default, with = "as_text::option", skip_serializing_if = "Option::is_none")]

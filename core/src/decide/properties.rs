@@ -72,6 +72,7 @@ fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
         driven: true,
         hooks_version: None,
         is_working: None,
+        at_dialog: false,
         wakes: None,
         origin: None,
     }

@@ -134,6 +134,7 @@ fn read(command: &str) -> Input {
                 driven: words.contains(&"driven"),
                 hooks_version: None,
                 is_working: None,
+                at_dialog: false,
                 wakes: None,
                 origin: option("origin").map(|origin| ConversationOrigin::named(origin).unwrap()),
             };
@@ -184,7 +185,7 @@ fn read(command: &str) -> Input {
                 tool_use_id: option("use").map(str::to_owned),
                 agent: None,
                 outcome: CallOutcome::named(words[2]).unwrap(),
-                decided_by: "user".into(),
+                decided_by: option("by").unwrap_or("user").replace('_', " "),
                 digest: option("digest").map(|byte| [byte.parse().unwrap(); 32]),
                 ask: option("ask").map(ask),
                 preview: Text::new(""),

@@ -77,6 +77,7 @@ impl World {
             driven: false,
             hooks_version: None,
             is_working: None,
+            at_dialog: false,
             wakes: None,
             origin: None,
         };

@@ -167,5 +167,14 @@ fn a_dialog_that_no_hook_tells_of_is_told_to_those_who_look_at_the_session() {
     session.hook("PostToolUse", &bash("touch a"));
     session.hook("Notification", &waits);
     stream.until(|entry| entry["notice"]["text"].as_str().is_some_and(|text| text.contains("at its terminal")));
+    let activity = || home.attached(1)[0]["activity"].clone();
+    until("it waits at its terminal", || (activity() == "dialog").then_some(()));
+    let status = home.run(&["status"]).ok().stdout;
+    assert!(status.contains("Claude Code waits at its terminal"), "{status}");
+    // An event that comes meanwhile answers no dialog.
+    session.hook("FileChanged", &json!({}));
+    assert_eq!(activity(), "dialog");
+    session.hook("PostToolUse", &bash("touch a"));
+    until("it goes on", || (activity() != "dialog").then_some(()));
     assert_eq!(stream.kinds().iter().filter(|kind| **kind == "notice").count(), 1, "an open prompt says it by itself");
 }

@@ -40,7 +40,8 @@ pub struct SessionView {
     /// The version of its hooks, where one of them has called. Renewed by `portcullis install --hooks`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hooks_version: Option<u32>,
-    /// working or idle; none where nobody told. With open prompts it waits for a person
+    /// working, idle, or dialog: it waits for an answer that only its own terminal takes. None where nobody told. With open
+    /// prompts it waits for a person
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub activity: Option<String>,
     /// Who stopped it; `stop` says how far that holds.
@@ -191,11 +192,21 @@ impl SessionView {
 
 /// What the agent does, for people who look at its sessions.
 fn activity(session: &Session) -> Option<&'static str> {
-    let is_working = session.about.is_working.filter(|_| session.is_attached())?;
-    Some(if is_working { "working" } else { "idle" })
+    let about = Some(&session.about).filter(|_| session.is_attached())?;
+    Some(match about.is_working {
+        _ if about.at_dialog => "dialog",
+        Some(true) => "working",
+        Some(false) => "idle",
+        None => return None,
+    })
 }
 
 impl SessionView {
+    /// It waits for an answer to a dialog of Claude Code that nobody can give elsewhere.
+    pub fn is_at_dialog(&self) -> bool {
+        self.activity.as_deref() == Some("dialog")
+    }
+
     /// Its permission mode and what the outside guard adds, for people; none where neither is known.
     pub fn standing_in_words(&self) -> Option<String> {
         let mode = self.mode.as_deref().map(mode_in_words);
@@ -203,7 +214,10 @@ impl SessionView {
             .outside
             .as_ref()
             .map(|outside| format!("it has read text from {}: what it runs or sends is asked for", outside.sender));
-        let parts: Vec<String> = mode.into_iter().chain(guard).collect();
+        let dialog = self
+            .is_at_dialog()
+            .then(|| "Claude Code waits at its terminal, for an answer that only it can take".to_owned());
+        let parts: Vec<String> = dialog.into_iter().chain(mode).chain(guard).collect();
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 

@@ -61,6 +61,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         driven: true,
         hooks_version: Some(2),
         is_working: Some(true),
+        at_dialog: true,
         wakes: Some(true),
         origin: Some(portcullis_core::ConversationOrigin::Forked),
     };

@@ -139,11 +139,15 @@ fn a_session_is_told_once_and_then_what_changes_of_it() {
         sentence(&mut names, &record).words
     };
     let mut about = about.clone();
-    (about.connected_by, about.is_working) = ("hooks".to_owned(), Some(false));
+    (about.connected_by, about.is_working, about.at_dialog) = ("hooks".to_owned(), Some(false), false);
     assert_eq!(told(&about), "session: connected by hooks, idle");
     about.mode = Some("auto".to_owned());
     assert_eq!(told(&about), "session: mode auto");
     about.is_working = Some(true);
+    assert_eq!(told(&about), "session: working");
+    about.at_dialog = true;
+    assert_eq!(told(&about), "session: waits at its terminal, at a dialog that only Claude Code shows");
+    about.at_dialog = false;
     assert_eq!(told(&about), "session: working");
     about.hooks_version = Some(99);
     assert_eq!(told(&about), "session: more is known of its process");

@@ -35,6 +35,9 @@ impl HookSession {
             about.mode = mode.cloned().or_else(|| about.mode.take());
             about.hooks_version = version.or(about.hooks_version);
             about.is_working = if begins { Some(true) } else { about.is_working };
+            // One that goes on does not wait at the terminal any more. These come while it does.
+            let says_nothing = matches!(call.event, HookEvent::Notification | HookEvent::FileChanged);
+            about.at_dialog &= says_nothing || call.agent_id.is_some();
         });
         if begins {
             self.state().begun = now();
@@ -97,7 +100,10 @@ impl HookSession {
                 match call.notification_type.as_deref() {
                     Some("idle_prompt") => self.mark_idle(),
                     // In auto mode the client asks by itself where its own check cannot be reached, and calls no hook.
-                    Some("permission_prompt") if !self.has_open_asks() => self.follow_dialog(),
+                    Some("permission_prompt") if !self.has_open_asks() => {
+                        self.session.describe(|about| about.at_dialog = true);
+                        self.follow_dialog();
+                    }
                     _ => {}
                 }
                 HookAnswer::default()
@@ -109,7 +115,7 @@ impl HookSession {
     pub(super) fn mark_idle(&self) {
         self.state().inbox.mark_idle();
         self.changed.notify_one();
-        self.session.describe(|about| about.is_working = Some(false));
+        self.session.describe(|about| (about.is_working, about.at_dialog) = (Some(false), false));
     }
 
     /// A person interrupted the turn then, as the transcript tells; no hook does.

@@ -361,11 +361,21 @@ pub(super) fn called(state: &State, now: Moment, session: SessionId, call: ToolC
             (true, CallOutcome::Denied) if known.stopped.is_some() => {
                 Input::Withdrawn { ask, by: None, why: "the session was stopped".into() }
             }
-            (true, CallOutcome::Denied) => Input::Withdrawn { ask, by: None, why: "denied at its terminal".into() },
+            (true, CallOutcome::Denied) => Input::Withdrawn { ask, by: None, why: denied_by(&call.decided_by).into() },
             (true, _) => Input::Withdrawn { ask, by: None, why: "allowed at its terminal".into() },
         }));
     }
     (vec![Record::Called { session, call }], effects)
+}
+
+/// Who denied a call whose prompt was open, in the words of its record.
+fn denied_by(decided_by: &str) -> &'static str {
+    match decided_by {
+        "nobody" | "old hooks" | "unreadable" => "denied, as nobody could be asked",
+        "client" | "client, after the allow" => "denied by Claude Code itself",
+        rule if rule.starts_with("rule ") => "denied by a rule",
+        _ => "denied at its terminal",
+    }
 }
 
 fn ask_of<'a>(state: &'a State, session: SessionId, call: &ToolCall) -> Option<&'a (Ask, AskLife)> {

@@ -29,6 +29,8 @@ pub(super) struct Feed {
     pages: Pages,
     names: Names,
     only: Only,
+    /// Those below it are not told.
+    least: Weight,
 }
 
 /// Which sessions someone wants to hear of.
@@ -134,7 +136,12 @@ impl Feed {
         let last: Vec<LogLine> = gate.get("/api/v1/log?last=1").await?;
         let after = last.last().map_or(0, |line| line.seq);
         let names = known_names(&gate).await?;
-        Ok(Self { pages: Pages::after(paths, after), names, only })
+        Ok(Self { pages: Pages::after(paths, after), names, only, least: Weight::Plain })
+    }
+
+    /// The same with every detail.
+    pub(super) fn in_detail(self) -> Self {
+        Self { least: Weight::Detail, ..self }
     }
 
     /// What comes next, as [`Pages::next`] has it.
@@ -161,7 +168,7 @@ impl Feed {
         let sentence = sentence(&mut self.names, &record);
         let session = sentence.session.map(|session| session.to_string());
         let takes = self.only.takes(session.as_deref(), sentence.label.as_deref());
-        (takes && sentence.weight > Weight::Detail).then(|| Entry { line: masked(line), record, sentence })
+        (takes && sentence.weight >= self.least).then(|| Entry { line: masked(line), record, sentence })
     }
 }
 

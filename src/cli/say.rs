@@ -5,14 +5,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use portcullis_core::{Record, visible};
+use portcullis_core::{Record, SessionId, visible};
 use portcullis_wire::api::{Accepted, NewEvent, ReplyView, SessionView};
 use portcullis_wire::questions::how_to_allow;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::client::Client;
-use super::feed::{Feed, News, Only, known_session};
+use super::feed::{Entry, Feed, News, Only, known_session};
 use super::{log_at, note, paths, say};
 use crate::failure::Failure;
 use crate::fixed;
@@ -33,7 +33,8 @@ pub(super) struct Say {
     chat: Option<String>,
     /// Wait for the reply and print it; at most so long, such as 30, 90s or 5m [default: 300 seconds]
     ///
-    /// Further replies are printed as well, until none has come for two seconds. Exits with 1 when there is none in time.
+    /// Further replies are printed as well, until none has come for two seconds. Exits with 1 when there is none in time, or
+    /// when the turn that read the text has ended without one.
     #[arg(long, value_name = "TIME", num_args = 0..=1, require_equals = true, default_missing_value = "300", value_parser = time)]
     wait: Option<Duration>,
     /// Print a JSON object; with --wait, one a line for each reply
@@ -64,7 +65,7 @@ impl Say {
         let gate = Client::of_the_gate()?;
         // Followed from before the event is sent: no reply comes too early.
         let feed = match self.wait {
-            Some(patience) => Some((Feed::from_now(paths()?, Only::default()).await?, patience)),
+            Some(patience) => Some((Feed::from_now(paths()?, Only::default()).await?.in_detail(), patience)),
             None => None,
         };
         let answer: Value = gate.post("/api/v1/events", &event).await?;
@@ -80,7 +81,7 @@ impl Say {
                     note(&format!("it {}", destination(&gate, &accepted, label.as_deref()).await));
                 }
                 if let Some((feed, patience)) = feed {
-                    replies(feed, &accepted, patience, self.json).await?;
+                    AwaitedReply::new(&gate, &accepted, patience, self.json).replies(feed).await?;
                 }
             }
             _ if self.json => {}
@@ -115,49 +116,101 @@ async fn destination(gate: &Client, accepted: &Accepted, label: Option<&str>) ->
     let known: Vec<&str> = known.iter().map(|session| session.label.as_str()).collect();
     let connected =
         if known.is_empty() { "none is connected".to_owned() } else { format!("there are {}", known.join(", ")) };
-    format!("waits for a session called {label}: {connected}")
+    format!("waits for a session called {label}: {connected}; `portcullis events drop {}` takes it back", accepted.id)
 }
 
-/// After the first reply, so long is waited for another one.
+/// After the first reply, and after a turn that ended without one, so long is waited for another one.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// Prints the replies to an event, and on standard error what holds them up.
-async fn replies(mut feed: Feed, accepted: &Accepted, patience: Duration, json: bool) -> anyhow::Result<()> {
-    let mut give_up = Instant::now() + patience;
-    let mut is_answered = false;
-    loop {
-        let entries = match tokio::time::timeout_at(give_up, feed.next()).await {
-            Ok(news) => match news? {
-                News::Entries(entries) => entries,
-                News::Away | News::Back => continue,
-            },
-            Err(_) if is_answered => return Ok(()),
-            Err(_) => {
-                let what = format!("no reply to event {} within {} s", accepted.id, patience.as_secs());
-                let hint = format!("`portcullis events show {}` says how far it has come", accepted.id);
-                return Err(Failure::new(what, hint).into());
-            }
-        };
-        for entry in entries {
-            match &entry.record {
-                Record::Replied { reply } if reply.chat.as_str() == accepted.chat_id => {
-                    is_answered = true;
-                    give_up = Instant::now() + fixed::wait("REPLY_QUIET", QUIET);
-                    match json {
-                        true => say(&format!("{}\n", serde_json::to_string(&ReplyView::from(reply))?)),
-                        false => say(&format!("{}\n", portcullis_wire::text::reply(reply, None))),
-                    }
-                }
-                Record::Asked { ask } if Some(ask.session.to_string()) == accepted.session && !is_answered => {
-                    let how = how_to_allow(&ask.details, &ask.code.to_string());
-                    note(&format!("{}; {how}", entry.sentence.words));
-                }
-                Record::Ended { session, .. } if Some(session.to_string()) == accepted.session && !is_answered => {
-                    let what = format!("{} before it replied", entry.sentence.words);
-                    return Err(Failure::new(what, "`portcullis log` says what happened").into());
-                }
-                _ => {}
-            }
+/// What is known of an event whose reply is waited for.
+struct AwaitedReply<'a> {
+    gate: &'a Client,
+    accepted: &'a Accepted,
+    patience: Duration,
+    json: bool,
+    give_up: Instant,
+    is_answered: bool,
+    is_read: bool,
+    /// As its session last told.
+    is_working: Option<bool>,
+    /// The turn that read it ended without a reply: when that was seen to be long enough.
+    over: Option<Instant>,
+}
+
+impl<'a> AwaitedReply<'a> {
+    fn new(gate: &'a Client, accepted: &'a Accepted, patience: Duration, json: bool) -> Self {
+        let give_up = Instant::now() + patience;
+        Self {
+            gate,
+            accepted,
+            patience,
+            json,
+            give_up,
+            is_answered: false,
+            is_read: false,
+            is_working: None,
+            over: None,
         }
+    }
+
+    /// Prints the replies to the event, and on standard error what holds them up.
+    async fn replies(mut self, mut feed: Feed) -> anyhow::Result<()> {
+        loop {
+            let until = self.over.map_or(self.give_up, |over| over.min(self.give_up));
+            let entries = match tokio::time::timeout_at(until, feed.next()).await {
+                Ok(news) => match news? {
+                    News::Entries(entries) => entries,
+                    News::Away | News::Back => continue,
+                },
+                Err(_) if self.is_answered => return Ok(()),
+                Err(_) => return Err(self.no_reply().await.into()),
+            };
+            for entry in entries {
+                self.note(&entry)?;
+            }
+            let is_over = self.is_read && self.is_working == Some(false) && !self.is_answered;
+            let quiet = Instant::now() + fixed::wait("REPLY_QUIET", QUIET);
+            self.over = is_over.then(|| self.over.unwrap_or(quiet));
+        }
+    }
+
+    fn note(&mut self, entry: &Entry) -> anyhow::Result<()> {
+        let is_its = |session: &SessionId| Some(session.to_string()) == self.accepted.session;
+        match &entry.record {
+            Record::Replied { reply } if reply.chat.as_str() == self.accepted.chat_id => {
+                self.is_answered = true;
+                self.give_up = Instant::now() + fixed::wait("REPLY_QUIET", QUIET);
+                match self.json {
+                    true => say(&format!("{}\n", serde_json::to_string(&ReplyView::from(reply))?)),
+                    false => say(&format!("{}\n", portcullis_wire::text::reply(reply, None))),
+                }
+            }
+            Record::Seen { event } if event.to_string() == self.accepted.id => self.is_read = true,
+            Record::Described { session, about, .. } if is_its(session) => self.is_working = about.is_working,
+            Record::Asked { ask } if is_its(&ask.session) && !self.is_answered => {
+                let how = how_to_allow(&ask.details, &ask.code.to_string());
+                note(&format!("{}; {how}", entry.sentence.words));
+            }
+            Record::Ended { session, .. } if is_its(session) && !self.is_answered => {
+                let what = format!("{} before it replied", entry.sentence.words);
+                return Err(Failure::new(what, "`portcullis log` says what happened").into());
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    async fn no_reply(&self) -> Failure {
+        let event = &self.accepted.id;
+        if self.over.is_none() {
+            let what = format!("no reply to event {event} within {} s", self.patience.as_secs());
+            return Failure::new(what, format!("`portcullis events show {event}` says how far it has come"));
+        }
+        let session = known_session(self.gate, self.accepted.session.as_deref().unwrap_or_default()).await;
+        let hint = match session.ok().and_then(|session| session.last_words) {
+            Some(words) => format!("it said where it runs: {}", visible(&words)),
+            None => "its terminal and `portcullis page` show what it said".to_owned(),
+        };
+        Failure::new(format!("the turn that read event {event} ended without a reply"), hint)
     }
 }

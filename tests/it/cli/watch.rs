@@ -331,6 +331,23 @@ fn say_waits_for_the_reply_and_prints_it() {
 }
 
 #[test]
+fn say_ends_with_the_turn_that_read_it_and_brought_no_reply() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_REPLY_QUIET", 300);
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    session.hook("UserPromptSubmit", &json!({"prompt": "go", "permission_mode": "auto"}));
+    let say = home.spawn(home.command(&["say", "how is it?", "--wait"]), Stdin::Nothing);
+    until("the event waits", || (gate.get("/api/v1/status").json()["waiting_events"] == 1).then_some(()));
+    session.hook("PostToolUse", &bash("git status"));
+    session.hook("Stop", &json!({}));
+    let ran = Ran::of(&say, PATIENCE);
+    ran.refused(1, "ended without a reply");
+    assert!(ran.stderr.contains("`portcullis page` show what it said"), "{ran:?}");
+}
+
+#[test]
 fn watch_tells_whether_a_session_works_waits_or_is_idle() {
     let home = Home::new();
     let gate = home.serve();

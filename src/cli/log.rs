@@ -6,7 +6,8 @@ mod since;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_wire::api::Redacted;
+use portcullis_core::Code;
+use portcullis_wire::api::{AskView, Redacted};
 
 use super::client::Client;
 use super::feed::masked;
@@ -69,7 +70,7 @@ enum LogCommand {
     Head,
     /// Erase the text of an event, a prompt or a session's replies; the record that it happened stays
     Redact {
-        /// event/ID, ask/ID or session/ID; for an event or a prompt the id alone is enough
+        /// The code of a prompt, or event/ID, ask/ID or session/ID; for an event or a prompt the id alone is enough
         subject: String,
     },
     /// Print the whole log as JSON, one object a line, with nothing masked
@@ -94,8 +95,14 @@ impl Log {
             Some(LogCommand::Head) => say(&format!("{}\n", journal()?.records().head()?)),
             Some(LogCommand::Verify { head, json }) => return verify(head.as_deref(), json),
             Some(LogCommand::Redact { subject }) => {
+                let gate = Client::of_the_gate()?;
+                // People know a prompt by its code, as everywhere else.
+                let subject = match Code::parse(&subject) {
+                    Some(code) => format!("ask/{}", gate.get::<AskView>(&format!("/api/v1/asks/{code}")).await?.id),
+                    None => subject,
+                };
                 let body = serde_json::json!({"subject": subject});
-                let redacted: Redacted = Client::of_the_gate()?.post("/api/v1/log/redact", &body).await?;
+                let redacted: Redacted = gate.post("/api/v1/log/redact", &body).await?;
                 say(&format!("Erased {} texts of {}.\n", redacted.erased, redacted.subject));
                 say("Backups of the journal, if there are any, still contain them.\n");
             }

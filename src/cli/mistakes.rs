@@ -32,6 +32,10 @@ pub(super) fn hint(command: &Command, error: &clap::Error, arguments: &[OsString
             let meant = nearest(wrong, known.iter().map(String::as_str))?;
             Some(format!("did you mean {meant}?"))
         }
+        // All lists take it.
+        ErrorKind::UnknownArgument if words.first() == Some(&"run") && is_about(error, "--json") => {
+            Some("did you mean --output=json?".to_owned())
+        }
         ErrorKind::UnknownArgument => {
             // Without the sign, the text after it would be taken for a time.
             let after_wait = words.iter().zip(words.iter().skip(1)).find(|(word, _)| **word == "--wait");
@@ -41,6 +45,10 @@ pub(super) fn hint(command: &Command, error: &clap::Error, arguments: &[OsString
         }
         _ => None,
     }
+}
+
+fn is_about(error: &clap::Error, argument: &str) -> bool {
+    matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(wrong)) if wrong == argument)
 }
 
 /// The subcommands up to the word that is none.

@@ -171,6 +171,7 @@ fn what_was_mistyped_is_answered_with_what_was_meant() {
         (&["log", "-n", "abc"], "a whole number, such as 20"),
         (&["demo", "--timeout", "abc"], "a whole number, such as 20"),
         (&["say", "hello", "--wait", "4"], "did you mean --wait=4?"),
+        (&["run", "--json", "hello"], "did you mean --output=json?"),
         (&["say", "hello", "--wait=soon"], "a number of seconds, or such as 90s or 5m"),
     ] {
         let ran = home.run(words);

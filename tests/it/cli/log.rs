@@ -128,16 +128,17 @@ fn say_tells_for_whom_an_event_is_and_for_whom_it_waits() {
     let said = home.run(&["say", "hello"]).ok().stdout;
     assert!(said.ends_with(" waits for a session: none is connected.\n"), "{said}");
     let said = home.run(&["say", "hello", "--label", "ap"]).ok().stdout;
-    assert!(said.ends_with(" waits for a session called ap: none is connected.\n"), "{said}");
+    assert!(said.contains(" waits for a session called ap: none is connected; `portcullis events drop "), "{said}");
     let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
     home.attached(1);
     let said = home.run(&["say", "hello"]).ok().stdout;
     assert!(said.ends_with(" goes to api.\n"), "{said}");
     let said = home.run(&["say", "hello", "--label", "ap"]).ok().stdout;
-    assert!(said.ends_with(" waits for a session called ap: there are api.\n"), "{said}");
+    assert!(said.contains(" waits for a session called ap: there are api; `portcullis events drop "), "{said}");
+    assert!(said.ends_with("` takes it back.\n"), "{said}");
     let late = home.run(&["say", "hello", "--label", "ap", "--wait=1"]);
     late.refused(1, "no reply to event");
-    assert!(late.stderr.starts_with("it waits for a session called ap: there are api\n"), "{late:?}");
+    assert!(late.stderr.starts_with("it waits for a session called ap: there are api; `portcullis events"), "{late:?}");
     // What reads like a verdict and is none is said to be none, also to someone who waits for a reply.
     gate.open_prompt(&session, "abcde");
     let note = "not taken as a verdict: no open prompt has the code abcdx; the text went to the agent as a message\n";
@@ -260,6 +261,8 @@ fn redacted_text_is_no_longer_shown_by_the_running_gate() {
     gate.events().containing("abcde");
     let ask = home.run(&["ask", "show", "abcde", "--json"]).json()["id"].as_str().unwrap().to_owned();
     home.run(&["log", "redact", &waits.event_id()]).ok();
+    let erased = home.run(&["log", "redact", "abcde"]).ok().stdout;
+    assert!(erased.contains(&format!("texts of ask/{ask}.")), "{erased}");
     home.run(&["log", "redact", &format!("ask/{ask}")]).ok();
     for words in [&["ask", "show", "abcde"][..], &["ask", "list", "--json"], &["log", "export"]] {
         assert!(!home.run(words).ok().stdout.contains("secret"), "{words:?}");

@@ -254,6 +254,50 @@ fn sessions_one_after_another_have_one_label_and_those_next_to_each_other_have_t
          6 end 3
          7 end 4
          8 attach 5 api",
-        &expect![[r#""#]],
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 end 1
+              + session 1 ended: bye
+              > done
+              > publish session 1
+            2 attach 2 api
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            3 attach 3 api
+              + session 3 attached as api-2, wrote []
+              > done
+              > publish session 3
+              > wake session 3 for []
+            4 end 2
+              + session 2 ended: bye
+              > done
+              > publish session 2
+              > wake session 3 for []
+            5 attach 4 api
+              + session 4 attached as api-3, wrote []
+              > done
+              > publish session 4
+              > wake session 4 for []
+            6 end 3
+              + session 3 ended: bye
+              > done
+              > publish session 3
+              > wake session 4 for []
+            7 end 4
+              + session 4 ended: bye
+              > done
+              > publish session 4
+            8 attach 5 api
+              + session 5 attached, wrote []
+              > done
+              > publish session 5
+              > wake session 5 for []
+        "#]],
     );
 }

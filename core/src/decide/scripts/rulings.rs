@@ -244,7 +244,53 @@ fn a_prompt_says_who_denied_its_call() {
          6 call 1 denied use=t3 by=rule_Bash
          7 ask 4 1 defgh source=hook use=t4
          8 call 1 denied use=t4 by=user_reject",
-        &expect![[r#""#]],
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 ask 1 1 abcde source=hook use=t1
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            2 call 1 denied use=t1 by=nobody
+              + session 1 denied Bash
+              > done
+              + ask 1 withdrawn: denied, as nobody could be asked
+              > done
+              > publish ask 1
+            3 ask 2 1 bcdef source=hook use=t2
+              + ask 2 as bcdef
+              > asked as bcdef
+              > publish ask 2
+            4 call 1 denied use=t2 by=client
+              + session 1 denied Bash
+              > done
+              + ask 2 withdrawn: denied by Claude Code itself
+              > done
+              > publish ask 2
+            5 ask 3 1 cdefg source=hook use=t3
+              + ask 3 as cdefg
+              > asked as cdefg
+              > publish ask 3
+            6 call 1 denied use=t3 by=rule_Bash
+              + session 1 denied Bash
+              > done
+              + ask 3 withdrawn: denied by a rule
+              > done
+              > publish ask 3
+            7 ask 4 1 defgh source=hook use=t4
+              + ask 4 as defgh
+              > asked as defgh
+              > publish ask 4
+            8 call 1 denied use=t4 by=user_reject
+              + session 1 denied Bash
+              > done
+              + ask 4 withdrawn: denied at its terminal
+              > done
+              > publish ask 4
+        "#]],
     );
 }
 

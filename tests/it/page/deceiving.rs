@@ -41,6 +41,16 @@ fn a_letter_that_looks_like_a_latin_one_is_spelled_out_and_words_of_another_scri
 }
 
 #[test]
+fn the_line_of_a_call_in_a_conversation_spells_letters_out_as_its_prompt_does() {
+    let model = shell(&["touch p\u{430}ypal.txt"]);
+    let site = Site::with(&model);
+    let page = site.page(&[], DESKTOP);
+    site.go();
+    page.click(".prompt a[href^='#/session/']");
+    page.see_text(".call summary .main", "touch p⟨U+0430⟩ypal.txt");
+}
+
+#[test]
 fn an_address_that_leads_elsewhere_than_it_shows_says_where() {
     let home = Home::new();
     home.write_config("[hooks]\nhttp = true\n");

@@ -10,6 +10,7 @@ use portcullis_core::{Actor, Notice, State as Known};
 use portcullis_wire::text;
 
 use super::access::Permitted;
+use super::answers::reserved;
 use super::response::{ErrorResponse, event_stream};
 use super::{Door, sse};
 use crate::hub::Published;
@@ -21,17 +22,28 @@ pub(super) async fn listen(
 ) -> Result<Response, ErrorResponse> {
     let place = sse::take_place(&door, &permitted)?;
     let pass = sse::Pass::of(&door, &permitted);
-    let actor = permitted.actor;
+    let (counted_as, actor) = (permitted.counted_as(), permitted.actor);
     let missed_since = headers.get("last-event-id").and_then(|id| id.to_str().ok()?.parse::<u64>().ok());
     let watcher = door.hub.watch(move |state| catch_up(state, missed_since)).await?;
+    let told = || watcher.first.iter().filter(|(_, notice)| notice.is_for(&actor));
+    // The place is kept until all of it is made, and then taken by the answer itself.
+    let room = reserved(&door, counted_as.as_deref(), told().map(|(_, notice)| size_in_text(notice)).sum())?;
     let mut first = vec![Bytes::from_static(b": connected\n\n")];
-    let told = watcher.first.iter().filter(|(_, notice)| notice.is_for(&actor));
-    first.extend(told.filter_map(|(revision, notice)| Some(sse::message(*revision, &text::notice(notice)?))));
+    first.extend(told().filter_map(|(revision, notice)| Some(sse::message(*revision, &text::notice(notice)?))));
+    drop(room);
     let last = {
         let door = Arc::clone(&door);
         move || format!(": {}\n\n", sse::ending(&door)).into()
     };
     Ok(event_stream(sse::stream_of(first, watcher, place, pass, move |published| render(published, &actor), last)))
+}
+
+/// About as many bytes are in the text of a notice: of a prompt what it is for and what would run, and not its input.
+fn size_in_text(notice: &Notice) -> usize {
+    match notice {
+        Notice::Ask { ask, .. } => ask.description.len() + ask.preview.len(),
+        other => other.bytes(),
+    }
 }
 
 /// What someone who comes late has to know: replies since they left, and every prompt that is still open.

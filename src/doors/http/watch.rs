@@ -9,6 +9,7 @@ use portcullis_core::{Actor, Notice, State as Known, Topic};
 use portcullis_wire::api::Change;
 
 use super::access::Permitted;
+use super::answers::reserved;
 use super::response::{ErrorResponse, event_stream};
 use super::{Door, sse};
 use crate::hub::{Published, now};
@@ -19,12 +20,15 @@ const FIRST_EVENTS: usize = 1000;
 pub(super) async fn watch(State(door): State<Arc<Door>>, permitted: Permitted) -> Result<Response, ErrorResponse> {
     let place = sse::take_place(&door, &permitted)?;
     let pass = sse::Pass::of(&door, &permitted);
-    let actor = permitted.actor;
+    let (counted_as, actor) = (permitted.counted_as(), permitted.actor);
     let watcher = door.hub.watch(everything).await?;
     let revision = watcher.revision;
-    let told =
-        watcher.first.iter().filter(|(_, notice)| notice.is_for(&actor)).map(|(_, notice)| Change::of(notice, now()));
-    let first = told.chain([Change::Ready { revision }]).map(|change| encode(revision, &change)).collect();
+    let told = || watcher.first.iter().map(|(_, notice)| notice).filter(|notice| notice.is_for(&actor));
+    // The place is kept until the first state is made, and then taken by the answer itself.
+    let room = reserved(&door, counted_as.as_deref(), told().map(Notice::bytes).sum())?;
+    let changes = told().map(|notice| Change::of(notice, now())).chain([Change::Ready { revision }]);
+    let first = changes.map(|change| encode(revision, &change)).collect();
+    drop(room);
     let last = {
         let door = Arc::clone(&door);
         move || encode(revision, &Change::Resync { why: sse::ending(&door).to_owned() })

@@ -9,6 +9,7 @@ use crate::support::http::Request;
 use crate::support::seen::until;
 use serde_json::{Value, json};
 use std::io::Write;
+use std::time::Instant;
 
 /// A gate that takes posted hooks, and a token for an agent.
 fn posting() -> (Home, Gate, String) {
@@ -164,6 +165,38 @@ fn answers_that_are_not_read_take_no_more_memory_than_there_is() {
     assert_eq!(gate.asks().len(), 1, "the owner at their own machine is always told");
     gate.answer(&prompt, &json!({"behavior": "deny", "why": "not now"}));
     held.join().unwrap();
+}
+
+#[test]
+fn a_first_state_that_could_not_be_held_is_refused_before_it_is_made() {
+    let home = Home::new();
+    home.write_config("[hooks]\nhttp = true\n");
+    home.fix("PORTCULLIS_TEST_ANSWER_BYTES", 300 << 10);
+    let gate = home.serve();
+    let [agent, reviewer] = [("one", "agent"), ("ann", "reviewer")].map(|(name, role)| home.token_for(name, role));
+    let held: Vec<_> = (0..8)
+        .map(|number| {
+            let mut call =
+                posted(&home, "PermissionRequest", &bash(&format!("echo {number} {}", "x ".repeat(400 << 10))));
+            call["tool_use_id"] = format!("t-{number}").into();
+            let (target, request) = (gate.target(), Request::post("/claude/hooks").token(&agent).json(&call));
+            std::thread::spawn(move || request.send(&target).status)
+        })
+        .collect();
+    until("all prompts", || (gate.asks().len() == 8).then_some(()));
+    let since = Instant::now();
+    gate.get("/api/v1/asks").expect(200);
+    let made = since.elapsed();
+    for path in ["/api/v1/watch", "/events"] {
+        let since = Instant::now();
+        for _ in 0..20 {
+            gate.get_as(&reviewer, path).expect(429);
+        }
+        let refused = since.elapsed();
+        assert!(refused < made * 10, "{path}: refused 20 times in {refused:?}, a list is made in {made:?}");
+    }
+    gate.stop();
+    held.into_iter().for_each(|call| drop(call.join()));
 }
 
 #[test]

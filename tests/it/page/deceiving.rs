@@ -53,6 +53,16 @@ fn a_command_with_such_a_letter_takes_a_second_step_also_where_its_risk_is_not_h
 }
 
 #[test]
+fn the_line_of_a_call_in_a_conversation_spells_letters_out_as_its_prompt_does() {
+    let model = shell(&["touch p\u{430}ypal.txt"]);
+    let site = Site::with(&model);
+    let page = site.page(&[], DESKTOP);
+    site.go();
+    page.click(".prompt a[href^='#/session/']");
+    page.see_text(".call summary .main", "touch p⟨U+0430⟩ypal.txt");
+}
+
+#[test]
 fn an_address_that_leads_elsewhere_than_it_shows_says_where() {
     let home = Home::new();
     home.write_config("[hooks]\nhttp = true\n");

@@ -127,8 +127,9 @@ impl ShellReader<'_> {
     /// Whether what stands in the braces of a value cuts it by a pattern: there quotes count also within double quotes, which
     /// they do not where it stands in the place of nothing (`"${x:-it's}"`).
     fn cuts_a_value(&self) -> bool {
-        let rest = self.chars.get(self.at..).unwrap_or_default().iter();
-        let operator = rest.skip_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*' | '!')).next();
+        let rest = self.chars.get(self.at..).unwrap_or_default();
+        let is_name = |c: &&char| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*' | '!');
+        let operator = rest.iter().find(|c| !is_name(c));
         operator.is_some_and(|c| matches!(c, '#' | '%' | '/' | '^' | ','))
     }
 

@@ -8,6 +8,7 @@ use super::folders::{Folders, changes_folder};
 use super::functions::redefines_known;
 use super::named::{files_at, files_of, named, passed_over};
 use super::path::{absolute, has_dots};
+use super::processes::without_proc;
 use super::readonly;
 use super::shell::{Joint, ParseIssue, Script, ShellCommand, ShellWord, Way, doubt};
 use super::suspects::Suspects;
@@ -88,7 +89,12 @@ impl Action {
 fn written(path: &str, access: Access, context: &Context) -> Vec<FileAccess> {
     let trimmed = path.trim_matches(|c: char| c.is_whitespace() || c == '\u{feff}');
     let names = std::iter::once(path).chain((trimmed != path).then_some(trimmed));
-    names.map(|path| FileAccess { access, path: context.absolute(path) }).collect()
+    let mut paths: Vec<Option<String>> = names.map(|path| context.absolute(path)).collect();
+    // What a process sees of the disk. Which folder it is that it works in, the disk says for another one.
+    let through = paths.iter().flatten().map(|path| (path, without_proc(path, &context.cwd)));
+    let through = through.filter(|(path, meant)| *path != meant).map(|(_, meant)| context.absolute(&meant));
+    paths.extend(through.collect::<Vec<_>>());
+    paths.into_iter().map(|path| FileAccess { access, path }).collect()
 }
 
 /// Fields by which tools of the client are told which files to show or to send.

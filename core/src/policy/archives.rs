@@ -39,6 +39,8 @@ impl Archiving {
                     () => return None,
                 };
                 let folders: Vec<ShellWord> = read.values('C').chain(read.long_values("--directory")).collect();
+                // It makes that folder where it is not there.
+                let folders = [folders, read.long_values("--one-top-level").collect()].concat();
                 Some(Self { deed, is_placed: !folders.is_empty(), folders, named: read.operands })
             }
             "unzip" | "bsdunzip" => {

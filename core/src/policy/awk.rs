@@ -247,6 +247,8 @@ fn skip_to(chars: &mut std::iter::Peekable<std::str::Chars<'_>>, end: char) -> S
     let mut skipped = String::new();
     while let Some(c) = chars.next() {
         match c {
+            // A text goes on in the next line.
+            '\\' if chars.next_if_eq(&'\n').is_some() => {}
             // A number stands for a character.
             '\\' => skipped.extend(chars.next().map(|c| if c.is_ascii_digit() || c == 'x' { '$' } else { c })),
             c if c == end => break,
@@ -295,6 +297,11 @@ mod tests {
         ] {
             assert!(starts_or_writes(code), "{code}");
         }
+    }
+
+    #[test]
+    fn a_text_that_goes_on_in_the_next_line_is_one() {
+        assert_eq!(meaning(std::iter::once("BEGIN{system(\"dan\\\nger x\")}")).lines, ["danger x"]);
     }
 
     #[test]

@@ -36,6 +36,14 @@ pub(crate) fn folders(call: &Call, action: &Action, descent: Descent) -> BTreeSe
     paths.iter().copied().chain(targets).map(str::to_owned).collect()
 }
 
+/// Of these the ones in which something may be changed.
+fn changed_folders(call: &Call, action: &Action) -> BTreeSet<String> {
+    let Action::Shell(plan) = action else { return BTreeSet::new() };
+    let changing = plan.touched.files.iter().filter(|touch| touch.descent >= Descent::All && touch.may_change);
+    let paths = changing.flat_map(|touch| call.target(&touch.path).into_iter().chain([touch.path.as_str()]));
+    paths.map(str::to_owned).collect()
+}
+
 /// Whether all that goes into folders passes over hidden and ignored files.
 fn surely_passes_over(action: &Action) -> bool {
     let Action::Shell(plan) = action else { return false };
@@ -118,9 +126,13 @@ pub(super) fn found(
         let near = meant.iter().filter(|(_, patterns)| !complete && reach(patterns));
         found.extend(near.map(|(rule, _)| (folder.clone(), rule.clone())));
     }
+    let changed = changed_folders(call, action);
     let entered = entered.into_iter().map(|folder| (folder, None));
     for (folder, sought) in entered.chain(sought) {
         let (mut here, mut ignore_files) = (vec![], vec![]);
+        // A rule on editing is nothing to what only reads there.
+        let may_change = sought.map_or_else(|| changed.contains(&folder), |sought| sought.may_change);
+        let rules = || rules.iter().filter(move |(rule, _)| may_change || !rule.starts_with("Edit"));
         let complete = disk.walk(&folder, &mut |path| {
             if sought.is_some_and(|sought| !sought.is_called(path)) {
                 return;
@@ -128,7 +140,7 @@ pub(super) fn found(
             if is_ignore_file(path) {
                 ignore_files.push(path.to_owned());
             }
-            for (rule, patterns) in &rules {
+            for (rule, patterns) in rules() {
                 if patterns.iter().any(|pattern| pattern.matches(path, true)) {
                     here.push((path.to_owned(), rule));
                 }
@@ -145,7 +157,7 @@ pub(super) fn found(
         // Links may lead anywhere; where there is too much to look at, what may lie there counts.
         if !complete {
             let reach = |patterns: &[PathPattern]| patterns.iter().any(|pattern| pattern.may_reach_into(&folder));
-            let near = rules.iter().filter(|(_, patterns)| reach(patterns));
+            let near = rules().filter(|(_, patterns)| reach(patterns));
             found.extend(near.map(|(rule, _)| (folder.clone(), rule.clone())));
         }
     }

@@ -181,6 +181,14 @@ pub(crate) fn text(words: &[ShellWord]) -> String {
     words.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ")
 }
 
+/// A command without the words before it that leave it in the shell that reads the line: `time -p cd x`, `command read x`.
+pub(super) fn in_this_shell(words: &[ShellWord]) -> &[ShellWord] {
+    let is_before = |word: &&ShellWord| {
+        matches!(word.text.as_str(), "time" | "command" | "builtin" | "!" | "{" | "do" | "then" | "-p" | "--")
+    };
+    &words[words.iter().take_while(is_before).count()..]
+}
+
 /// What a wrapper starts, if this is a wrapper used in a way we know.
 fn wrapped(words: &[ShellWord]) -> Option<&[ShellWord]> {
     let (first, rest) = words.split_first()?;

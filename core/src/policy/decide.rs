@@ -2,12 +2,13 @@
 
 use std::fmt;
 
-use super::access::{Access, Action, Step};
+use super::access::{Access, Action, FileAccess, Step};
 use super::call::{Call, Context, Disk};
 use super::certain::is_certain;
 use super::decision::{Decision, Mode};
 use super::dialects::tool_reads_otherwise;
 use super::matching;
+use super::processes::is_open;
 use super::removal;
 use super::risk::{self, Risk, RiskLevel};
 use super::rule::{Rule, RuleSet};
@@ -339,7 +340,12 @@ impl<'a> View<'a> {
                     mandatory_asks.push(MandatoryAsk::FolderAndFiles);
                 }
             }
-            Action::File(_) | Action::Other => {}
+            Action::File(files) => {
+                let is_hidden = |file: &FileAccess| file.path.as_deref().is_some_and(is_open);
+                let why = "it goes through a folder that is open as a descriptor";
+                mandatory_asks.extend(files.iter().any(is_hidden).then_some(MandatoryAsk::Unreadable(why)));
+            }
+            Action::Other => {}
         }
         mandatory_asks
     }

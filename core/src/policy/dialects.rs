@@ -63,9 +63,18 @@ pub(super) fn read_otherwise(words: &[ShellWord], command: &Found, all: &[Found]
         let is_plain =
             matches!(letters, "version" | "help" | "login") || letters.chars().all(|c| PLAIN_OPTIONS.contains(c));
         alike == Alike::Most && word.text.starts_with(['-', '+']) && !is_plain
+            || alike == Alike::Nothing && is_encoded(&word.text)
     };
     let options = rest.iter().take_while(|word| word.text.starts_with(['-', '+']));
     (options.into_iter().any(is_odd) || texts.iter().any(|text| !is_read(text))).then_some(READ_OTHERWISE)
+}
+
+/// Whether an option of PowerShell says that a text behind it is written in base64.
+fn is_encoded(option: &str) -> bool {
+    let option = option.to_ascii_lowercase();
+    matches!(option.as_str(), "-ec" | "-ea")
+        || option.len() > 1 && "-encodedcommand".starts_with(&option)
+        || option.starts_with("-encoded")
 }
 
 /// Why a tool that runs its lines by another shell than bash may read one in another way.
@@ -255,6 +264,9 @@ mod tests {
             "fish -c 'set x y; cat $x'",
             "nu -c 'open x'",
             "pwsh -c 'gc x'",
+            "pwsh -EncodedCommand ZABhAG4AZwBlAHIA",
+            "pwsh -NoProfile -enc ZABhAG4AZwBlAHIA",
+            "powershell -e ZABhAG4AZwBlAHIA",
             "echo 'cat (s)ecrets/key' > t; zsh t",
             "make SHELL=zsh a",
             "SHELL=/bin/fish script -qc x y",

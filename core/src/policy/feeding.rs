@@ -3,12 +3,12 @@
 use super::command::{is_shell, name_of, text};
 use super::git;
 use super::implied::settings;
-use super::shell::{Joint, Redirect, ShellWord, Way};
+use super::shell::{Joint, Piece, Redirect, ShellWord, Way};
 use super::starts::BEFORE_ANOTHER;
 use super::suspects::Found;
 
 /// Programs that run the code they are given, with the flags before it.
-const INTERPRETERS: [(&str, &[&str]); 10] = [
+const INTERPRETERS: [(&str, &[&str]); 30] = [
     ("python", &["-c"]),
     ("perl", &["-e", "-E"]),
     ("ruby", &["-e"]),
@@ -19,6 +19,26 @@ const INTERPRETERS: [(&str, &[&str]); 10] = [
     ("bun", &["-e"]),
     ("osascript", &["-e"]),
     ("tclsh", &[]),
+    ("R", &["-e"]),
+    ("Rscript", &["-e"]),
+    ("clojure", &["-e"]),
+    ("elixir", &["-e"]),
+    ("ghci", &["-e"]),
+    ("gjs", &["-c"]),
+    ("groovy", &["-e"]),
+    ("guile", &["-c"]),
+    ("iex", &["-e"]),
+    ("ipython", &["-c"]),
+    ("irb", &[]),
+    ("jshell", &[]),
+    ("julia", &["-e", "-E"]),
+    ("luajit", &["-e"]),
+    ("ocaml", &["-e"]),
+    ("octave", &["--eval"]),
+    ("pypy", &["-c"]),
+    ("qjs", &["-e"]),
+    ("racket", &["-e"]),
+    ("sbcl", &["--eval"]),
 ];
 
 /// What code of any language says when it starts a program.
@@ -92,14 +112,21 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
     const FED: &str = "a shell runs what another program gives it";
     let (first, rest) = words.split_first()?;
     let name = name_of(&first.text);
-    let file = rest.iter().find(|word| !word.is_flag());
+    // deno and bun have a word before it.
+    let is_order = |word: &ShellWord| matches!(name, "deno" | "bun") && word.text == "run";
+    let file = rest.iter().find(|word| !word.is_flag() && !is_order(word));
     let from_input = file.is_none_or(|word| is_input(&word.text) || word.is_made_file());
     if matches!(name, "source" | ".") {
         return file.is_some_and(|word| is_input(&word.text) || word.is_made_file()).then_some(FED);
     }
     let allows_programs = |command: &Found| settings(command).iter().any(|(name, _)| name == "GIT_ALLOW_PROTOCOL");
-    if name == "git" && (rest.iter().any(|word| git::is_run(&word.text)) || all.iter().any(allows_programs)) {
+    if name == "git" && (rest.iter().any(is_command_address) || all.iter().any(allows_programs)) {
         return Some("git runs a command that stands in an address");
+    }
+    const CODE: &str = "code in it may start programs";
+    let is_code = |(name, value): &(String, ShellWord)| name == "PERL5DB" && starts_programs("perl", &value.text);
+    if settings(command).iter().any(is_code) {
+        return Some(CODE);
     }
     // It takes a text apart in its own way: `\_` is a blank.
     let splits =
@@ -109,7 +136,7 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
         return Some("env makes words of a text in its own way");
     }
     if name == "eval" {
-        let unknown = |word: &ShellWord| word.pieces.contains(&super::shell::Piece::Unknown);
+        let unknown = |word: &ShellWord| word.pieces.contains(&Piece::Unknown);
         return rest.iter().any(unknown).then_some("text that another program prints is run");
     }
     if is_shell(name) {
@@ -118,7 +145,7 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
         };
         if let Some(at) = rest.iter().position(short('c')) {
             // The script itself may come from elsewhere.
-            let given = rest.iter().skip(at + 1).any(|word| !word.is_flag());
+            let given = rest.iter().skip(at + 1).any(|word| !word.is_flag() && word.text != "-");
             return (!given || is_xargs_text(command, rest)).then_some(FED);
         }
         let reads = from_input || rest.iter().any(short('s'));
@@ -137,7 +164,6 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
     if fed_alone {
         return is_fed_with_the_unknown(command, all).then_some(FED);
     }
-    const CODE: &str = "code in it may start programs";
     const GIVEN: &str = "code that another program gives is run";
     let (_, flags) = INTERPRETERS.iter().find(|(interpreter, _)| is_version_of(name, interpreter))?;
     let is_code = |at: usize| rest.get(at).is_some_and(|word| flags.contains(&word.text.as_str()));
@@ -175,6 +201,15 @@ pub(super) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
     let mut piped = all.iter().filter(|other| command.joint == Joint::Pipe && !std::ptr::eq(*other, command));
     let says = |other: &Found| other.words.iter().skip(1).any(|word| starts(&word.text));
     (is_fed_with_the_unknown(command, all) || piped.any(says)).then_some(GIVEN)
+}
+
+/// Whether a word is an address that git runs, or one with nothing where nobody knows what stands before it.
+fn is_command_address(word: &ShellWord) -> bool {
+    let said = word.pieces.iter().filter_map(|piece| match piece {
+        Piece::Text(text) => Some(text.as_str()),
+        _ => None,
+    });
+    git::is_run(&word.text) || git::is_run(&said.collect::<String>())
 }
 
 /// The words of an interpreter up to its script, with it: the first that surely is no option, and no value of one.

@@ -22,7 +22,8 @@ pub(super) fn written(words: &[ShellWord], suspects: &Suspects) -> Option<&'stat
             let words: Vec<&str> = rest.iter().filter(|word| !word.is_flag()).map(|word| word.text.as_str()).collect();
             let is_config = |word: &str| word == "c" || word.len() > 2 && "config".starts_with(word);
             let changes = |word: &str| matches!(word, "set" | "edit" | "delete" | "rm" | "del" | "fix");
-            let sets = words.windows(2).any(|pair| is_config(pair[0]) && changes(pair[1]));
+            let at = words.iter().position(|word| is_config(word));
+            let sets = at.is_some_and(|at| words[at + 1..].iter().take(2).any(|word| changes(word)));
             (sets || words.first() == Some(&"set")).then_some("~/.npmrc")
         }
         "scalar" => {

@@ -4,13 +4,17 @@ use std::collections::BTreeSet;
 
 use super::archives::{Archiving, Deed};
 use super::call::{Call, Context, Disk};
+use super::candidates::names_in;
 use super::command::name_of;
 use super::folders::{Folders, changes_folder, targets};
+use super::implied::settings;
 use super::inert::started;
+use super::linking::through_links;
 use super::options;
 use super::path::{absolute, lies_in};
+use super::processes::without_proc;
 use super::safety::is_protected;
-use super::shell::ShellWord;
+use super::shell::{ANY, ShellWord};
 use super::starts::starts;
 use super::suspects::Suspects;
 use super::values::is_literal;
@@ -127,6 +131,7 @@ pub(super) fn unpacked(suspects: &Suspects, call: &Call, context: &Context) -> O
     };
     // The order counts only for what stands in the line itself, and is done once.
     let is_ordered = !suspects.found.iter().any(|command| command.is_repeated);
+    let told = told_by_variables(suspects);
     let plain = suspects.commands.iter().take(suspects.plain);
     let others = suspects.commands.iter().skip(suspects.in_line);
     let mut way = FolderWay::default();
@@ -136,17 +141,29 @@ pub(super) fn unpacked(suspects: &Suspects, call: &Call, context: &Context) -> O
     let mut places = vec![];
     for suspect in plain {
         for start in starts(&suspect.words) {
-            let words = &suspect.words[start..];
+            let (before, words) = suspect.words.split_at(start);
             if is_ordered {
                 way.take(words);
             }
-            places.extend(unpacked_into(words, if is_ordered { &way.last } else { &way.all }));
+            let gone_to = [if is_ordered { &way.last } else { &way.all }, targets(before).as_slice(), &told].concat();
+            places.extend(unpacked_into(words, &gone_to));
         }
     }
     others.clone().for_each(|suspect| way.take(&suspect.words));
-    places.extend(others.flat_map(|suspect| unpacked_into(&suspect.words, &way.all)));
+    let gone_to = [way.all, told].concat();
+    places.extend(others.flat_map(|suspect| unpacked_into(&suspect.words, &gone_to)));
     let shapes = places.iter().flat_map(|word| suspects.variables.spellings(word));
-    shapes.flat_map(|shape| seen_from(&folders, &shape, context)).find(decides)
+    let led = |shape: String| through_links(&shape, &suspects.found).into_iter().chain([shape]).collect::<Vec<_>>();
+    shapes.flat_map(led).flat_map(|shape| seen_from(&folders, &shape, context)).find(decides)
+}
+
+/// What variables tell programs that unpack: `TAR_OPTIONS='-C x'`.
+fn told_by_variables(suspects: &Suspects) -> Vec<ShellWord> {
+    let tells = |name: &str| matches!(name, "TAR_OPTIONS" | "UNZIP" | "UNZIPOPT");
+    let told = suspects.found.iter().flat_map(settings).filter(|(name, _)| tells(name));
+    let texts = told.flat_map(|(_, value)| suspects.variables.spellings(&value));
+    let names = |text: String| text.split_whitespace().flat_map(names_in).collect::<Vec<_>>();
+    texts.flat_map(names).map(|name| ShellWord::plain(&name)).collect()
 }
 
 /// The folders that something went to.
@@ -188,7 +205,13 @@ fn is_of_all(folder: &str) -> bool {
     matches!(folder, "/" | "/etc" | "/usr" | "/private/etc")
 }
 
+/// The places that a shape may mean. What a command prints, and where the line was before, may be each of the folders that
+/// the line goes to.
 fn seen_from(folders: &[String], shape: &str, context: &Context) -> Vec<String> {
-    let seen = folders.iter().filter(|_| is_literal(shape));
-    seen.filter_map(|folder| absolute(shape, folder, context.home.as_deref())).collect()
+    let below = [ANY.to_string().as_str(), "~-"].into_iter().find_map(|begin| shape.strip_prefix(begin));
+    let seen = folders.iter().filter_map(|folder| {
+        let shape = without_proc(&below.map_or(shape.to_owned(), |below| format!("{folder}{below}")), folder);
+        absolute(&shape, folder, context.home.as_deref()).filter(|_| is_literal(&shape))
+    });
+    seen.collect()
 }

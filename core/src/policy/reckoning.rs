@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use super::command::name_of;
+use super::command::{in_this_shell, name_of};
 use super::find_tests::before_action;
 use super::inert::{is_inert, started};
 use super::numbers::{NumberPrinter, hides_signs, is_harmless_text, prints_nothing_to_run};
@@ -77,7 +77,7 @@ fn by_command(command: &Found, expressions: &mut Vec<String>) {
             expressions.push(if hides_signs(&value.text) { ANY.to_string() } else { value.raw });
         }
     }
-    let Some((first, rest)) = command.words.split_first() else { return };
+    let Some((first, rest)) = in_this_shell(&command.words).split_first() else { return };
     let is_open = |word: &&ShellWord| !word.is_known();
     let raw = |word: &ShellWord| word.raw.clone();
     // What stands behind `&&` and in brackets within `[[ ]]` is read as a command of its own.
@@ -217,9 +217,7 @@ impl Reckoning<'_> {
         {
             return false;
         }
-        let before =
-            command.words.iter().take_while(|word| matches!(word.text.as_str(), "time" | "command" | "builtin" | "!"));
-        let Some((first, rest)) = command.words[before.count()..].split_first() else { return true };
+        let Some((first, rest)) = in_this_shell(&command.words).split_first() else { return true };
         match first.text.as_str() {
             "for" | "select" if rest.first().is_some_and(|word| word.text == name) => match rest.get(1..) {
                 // The words of a function, or of the script.

@@ -271,7 +271,8 @@ pub(super) fn removal(words: &[ShellWord]) -> Option<RemovingCommand> {
     if is_powershells(name) {
         let words: Vec<ShellWord> = rest.iter().filter(|word| !word.is_flag()).cloned().collect();
         // Without a name it removes what it is given.
-        let takes_any = words.is_empty() && name.eq_ignore_ascii_case("remove-item");
+        let removes = ["remove-item", "ri", "rd", "erase", "del"].iter().any(|known| known.eq_ignore_ascii_case(name));
+        let takes_any = words.is_empty() && removes;
         return Some(RemovingCommand { takes_any, words, is_own: true, ..RemovingCommand::default() });
     }
     if changes_all(words) {
@@ -290,7 +291,7 @@ pub(super) fn removal(words: &[ShellWord]) -> Option<RemovingCommand> {
 
 /// Whether PowerShell removes or moves what stands behind this word, in any letter case.
 fn is_powershells(name: &str) -> bool {
-    let known = ["remove-item", "move-item", "clear-content", "ri", "rd", "erase", "del"];
+    let known = ["remove-item", "move-item", "clear-content", "ri", "rd", "erase", "del", "mi", "clc"];
     known.iter().any(|known| known.eq_ignore_ascii_case(name))
 }
 

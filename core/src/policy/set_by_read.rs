@@ -1,6 +1,6 @@
 //! What `read`, `mapfile` and `readarray` make of texts that stand in the line.
 
-use super::command::name_of;
+use super::command::{in_this_shell, name_of};
 use super::printing::with_blanks;
 use super::shell::{ANY, ShellWord, Way};
 use super::suspects::Found;
@@ -23,10 +23,7 @@ impl Variables {
 
     /// Takes in what `read` and its like may make of texts that stand in the line.
     pub(crate) fn learn_read(&mut self, command: &Found, texts: &[String]) {
-        let is_before =
-            |word: &&ShellWord| matches!(word.text.as_str(), "time" | "-p" | "--" | "command" | "builtin" | "!");
-        let before = command.words.iter().take_while(is_before).count();
-        let Some((first, rest)) = command.words[before..].split_first() else { return };
+        let Some((first, rest)) = in_this_shell(&command.words).split_first() else { return };
         let builtin = first.text.as_str();
         if !matches!(builtin, "read" | "mapfile" | "readarray") || texts.is_empty() {
             return;

@@ -2,6 +2,7 @@
 //!
 //! What is followed wholly has its values noted. A name that is set in any other way is *unfollowed*, and may be any text.
 
+use super::command::in_this_shell;
 use super::cutting::default_in;
 use super::shell::{ANY, Piece, ShellWord, assignment, set_by_word};
 use super::values::{MOST, Variables, is_name};
@@ -24,7 +25,7 @@ impl Variables {
         if let Some(last) = words.last() {
             self.add("_", last);
         }
-        let Some((first, rest)) = words.split_first() else { return };
+        let Some((first, rest)) = in_this_shell(words).split_first() else { return };
         match first.text.as_str() {
             "declare" | "typeset" | "local" | "export" | "readonly" => self.declare(rest),
             "printf" => self.print_into(rest),

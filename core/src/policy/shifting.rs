@@ -1,6 +1,6 @@
 //! What a line does to the shell that reads the rest of it: then no word of it is certain any more.
 
-use super::command::{is_shell, name_of};
+use super::command::{in_this_shell, is_shell, name_of};
 use super::folders::{changes_folder, targets};
 use super::linking::goes_above;
 use super::reading::{Descent, descent};
@@ -46,7 +46,7 @@ pub(super) fn shifts(found: &[Found]) -> Option<&'static str> {
         return Some("it goes above a link that it makes itself");
     }
     found.iter().find_map(|command| {
-        let name = command.words.first().map_or("", |word| name_of(&word.text));
+        let name = in_this_shell(&command.words).first().map_or("", |word| name_of(&word.text));
         // Before `read` it holds for that command alone, which people do in loops over lines.
         let sets = |name: &str| SHIFTING.contains(&name);
         let is_set = command.words.is_empty() && command.assignments.iter().any(|(name, _)| sets(name));

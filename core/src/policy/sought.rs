@@ -14,7 +14,7 @@ use super::path::{absolute, below, joined};
 use super::printing::{Printed, printed};
 use super::processes::without_proc;
 use super::reading::{Reading, builds, does_more, reading};
-use super::shell::{ANY, Joint, STAR, ShellWord, Way};
+use super::shell::{ANY, Joint, OUTER, STAR, ShellWord, Way};
 use super::starts::starts_behind_unknown;
 use super::suspects::{Found, Suspects};
 use super::values::{is_literal, may_be};
@@ -102,7 +102,9 @@ pub(crate) fn sought(suspects: &Suspects, call: &Call, context: &Context) -> Vec
             _ => None,
         };
         let Some((roots, mut sought)) = found else { continue };
-        let roots = if roots.is_empty() { vec![".".to_owned()] } else { roots };
+        // Without a folder it begins here, and a variable may be empty.
+        let is_nothing = |root: &String| root.chars().all(|c| matches!(c, ANY | OUTER));
+        let roots = if roots.iter().all(is_nothing) { [roots, vec![".".to_owned()]].concat() } else { roots };
         let seen = |folder: &String| {
             let seen = roots.iter().filter_map(|root| absolute(root, folder, context.home.as_deref()));
             let made = seen.flat_map(|path| match call.expansion(&path) {

@@ -248,10 +248,13 @@ pub(super) fn scripts_of(words: &[ShellWord]) -> Vec<String> {
         let (letters, longs) = options_of(name);
         for (at, word) in rest.iter().enumerate() {
             let text = word.script();
-            scripts.extend(match options::value(&text, letters, longs) {
+            let script = match options::value(&text, letters, longs) {
                 Some("") => rest.get(at + 1).map(ShellWord::script),
                 value => value.map(str::to_owned),
-            });
+            };
+            // `--checkpoint-action=exec=x` of tar.
+            scripts.extend(script.as_deref().and_then(|script| script.strip_prefix("exec=")).map(str::to_owned));
+            scripts.extend(script);
         }
     }
     // What perl opens for its code to read is a command where its name begins or ends with a pipe.

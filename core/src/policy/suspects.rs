@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use super::client::another_agent;
+use super::command::in_this_shell;
 use super::conditions::parted;
 use super::dialects::{changes_shell, may_start_another, read_otherwise};
 use super::feeding;
@@ -208,10 +209,7 @@ impl Suspects {
             before = self.variables.clone();
             self.found.iter().for_each(|command| self.variables.learn_read(command, &texts));
             for command in &self.found {
-                let is_before =
-                    |word: &&ShellWord| matches!(word.text.as_str(), "time" | "-p" | "!" | "{" | "do" | "then");
-                let before = command.words.iter().take_while(is_before).count();
-                let Some((first, rest)) = command.words[before..].split_first() else { continue };
+                let Some((first, rest)) = in_this_shell(&command.words).split_first() else { continue };
                 if self.functions.contains(&first.text) {
                     self.variables.learn_words(rest);
                 } else if first.text == "set" {

@@ -32,6 +32,10 @@ const TEMPLATES: &[&str] = &[
     "awk 'BEGIN { system(sprintf(\"%c{R}\", {C})) }'",
     "awk 'BEGIN { \"{1}\" \"{2}\" | getline; print }'",
     "awk 'BEGIN { c = \"sh\"; print \"{1}\" \"{2}\" | c }'",
+    "echo 'BEGIN { system(\"{1}\" \"{2}\") }' | awk -f -",
+    "awk -f /dev/stdin < <(echo 'BEGIN { system(\"{1}\" \"{2}\") }')",
+    "awk -f /dev/fd/3 3< <(echo 'BEGIN { system(\"{1}\" \"{2}\") }')",
+    "awk 'BEGIN { system(\"{1}\\\n{2}\") }'",
     // Editors
     "vim -es -u NONE -c 'call system(\"\\x{H}{R}\")' -c 'qa!'",
     "vim -es -u NONE -c 'let @a=\"!{1}\"' -c 'let @a.=\"{2}\"' -c '@a' -c 'qa!'",

@@ -5,7 +5,7 @@ use super::stdin::fill;
 use super::{Family, Stage};
 
 /// How the value gets into `x`. The marks are those of [`fill`]; `{O}` is the text in octal escapes.
-const HIDDEN: [&str; 17] = [
+const HIDDEN: [&str; 19] = [
     "x=$(rev <<<{R})",
     "x=`rev <<<{R}`",
     "x=$(base64 -d <<<'{6}')",
@@ -15,6 +15,8 @@ const HIDDEN: [&str; 17] = [
     "x=$(cat <<<{Q})",
     "x=$(echo {Q})",
     "printf -v x '{X}'",
+    "time printf -v x '{X}'",
+    "command -p printf -v x '{X}'",
     "read -r x <<<{Q}",
     "read -r x < <(rev <<<{R})",
     "rev <<<{R} > f; x=$(<f)",

@@ -22,8 +22,8 @@ impl ProgramInput {
             let is_known = command.given.iter().all(is_known);
             return if is_known { Self::Texts(command.given.clone(), true) } else { Self::Unknown };
         }
-        if command.redirects.iter().any(|redirect| redirect.way == Way::In) {
-            return Self::Own;
+        if let Some(redirect) = command.redirects.iter().find(|redirect| redirect.way == Way::In) {
+            return if redirect.target.is_made_file() { Self::Unknown } else { Self::Own };
         }
         let is_inside = command.is_grouped || command.is_nested;
         let is_piped = command.joint == Joint::Pipe || is_inside && all.iter().any(|other| other.joint == Joint::Pipe);
@@ -53,6 +53,19 @@ impl ProgramInput {
     pub(super) fn is_as_it_stands(&self) -> bool {
         !matches!(self, Self::Unknown | Self::Texts(_, false))
     }
+}
+
+/// Whether a file that a program is told is its input.
+pub(super) fn is_input(file: &str) -> bool {
+    matches!(file, "-" | "/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0")
+}
+
+/// Whether a file is one that something opened for the program before, and that another one writes: `awk -f /dev/fd/3 3< <(x)`.
+pub(super) fn is_opened_for(file: &str, command: &Found, all: &[Found]) -> bool {
+    let is_made = |command: &Found| command.redirects.iter().any(|redirect| redirect.target.is_made_file());
+    let is_opened = file.starts_with("/dev/fd/") || file.starts_with("/proc/");
+    let opens = |other: &&Found| other.words.first().is_some_and(|word| word.text == "exec");
+    is_opened && !is_input(file) && (is_made(command) || all.iter().filter(opens).any(is_made))
 }
 
 /// What a command prints, where that stands in its words.

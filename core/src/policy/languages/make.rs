@@ -23,7 +23,11 @@ pub(super) fn meaning(rest: &[ShellWord], input: &ProgramInput) -> Meaning {
     let is_given = |(at, word): (usize, &ShellWord)| {
         let is_eval = |text: &str| text.starts_with("--ev") || text.starts_with("-E");
         let is_line = is_eval(&word.text) || at > 0 && is_eval(&rest[at - 1].text);
-        word.is_made_file() || is_line && word.pieces.contains(&Piece::Unknown)
+        let is_file = |text: &str| matches!(text, "-f" | "--file" | "--makefile");
+        let is_any = word.pieces.iter().all(|piece| *piece == Piece::Unknown) && !word.pieces.is_empty();
+        word.is_made_file()
+            || is_line && word.pieces.contains(&Piece::Unknown)
+            || is_any && at > 0 && is_file(&rest[at - 1].text)
     };
     let is_unclear = !texts.is_empty() && rest.iter().any(is_changed) || rest.iter().enumerate().any(is_given);
     let mut meaning = Meaning { is_unclear, ..Meaning::default() };

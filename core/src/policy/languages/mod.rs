@@ -64,14 +64,20 @@ pub(crate) fn meaning(words: &[ShellWord], command: &Found, all: &[Found]) -> Me
     let Some((first, rest)) = words.split_first() else { return Meaning::default() };
     let name = name_of(&first.text);
     let input = || ProgramInput::of(command, all);
-    if takes_made_script(name, rest) {
+    let scripts = script_files(name, rest);
+    if scripts.iter().any(|script| script.is_made_file() || input::is_opened_for(&script.text, command, all)) {
+        return Meaning::unclear();
+    }
+    // sed has its own way to take scripts from its input.
+    let is_fed = !name.ends_with("sed") && scripts.iter().any(|script| input::is_input(&script.text));
+    if is_fed && matches!(input(), ProgramInput::Unknown | ProgramInput::Texts(_, false)) {
         return Meaning::unclear();
     }
     match name {
         "sed" | "gsed" => sed::meaning(rest, || input().texts()),
         name if awk::is_awk(name) => {
-            let given = command.given.iter().map(String::as_str);
-            awk::meaning(rest.iter().map(|word| word.text.as_str()).chain(given))
+            let given = if is_fed { input().texts().unwrap_or_default() } else { command.given.clone() };
+            awk::meaning(rest.iter().map(|word| word.text.as_str()).chain(given.iter().map(String::as_str)))
         }
         "ed" | "red" => ex::read_by_ed(rest, &input()),
         "make" | "gmake" => make::meaning(rest, &input()),
@@ -91,6 +97,7 @@ pub(crate) fn meaning(words: &[ShellWord], command: &Found, all: &[Found]) -> Me
         }
         "jq" | "gojq" | "jaq" => query::jq(rest, || input().texts()),
         "yq" => query::yq(rest),
+        "tmux" if terminal::is_controlled(rest) && input() != ProgramInput::Own => Meaning::unclear(),
         "tmux" => terminal::tmux(rest, all),
         "screen" => terminal::screen(rest),
         "emacs" | "gnuplot" | "expect" | "tclsh" | "m4" => general::says_nothing_of_programs(name, rest, &input()),
@@ -112,8 +119,8 @@ pub(crate) fn meaning(words: &[ShellWord], command: &Found, all: &[Found]) -> Me
     }
 }
 
-/// Whether a program with a language gets its script from another one, as a file: `awk -f <(x)`.
-fn takes_made_script(name: &str, rest: &[ShellWord]) -> bool {
+/// The files from which a program with a language takes its script: `awk -f x`.
+fn script_files(name: &str, rest: &[ShellWord]) -> Vec<ShellWord> {
     let (letters, longs): (&str, &[&str]) = match name {
         "sed" | "gsed" => ("f", &["--file"]),
         name if awk::is_awk(name) => ("fEi", &["--file", "--exec", "--include"]),
@@ -121,20 +128,22 @@ fn takes_made_script(name: &str, rest: &[ShellWord]) -> bool {
         "sqlite3" => ("", &["-init", "--init"]),
         "gdb" => ("x", &["-x", "-ix", "-command", "--command", "--init-command", "-init-command"]),
         "lldb" => ("sS", &["--source"]),
-        "jq" | "gojq" | "jaq" | "yq" => return false,
         "tmux" => ("f", &["source"]),
         "screen" => ("c", &[]),
         "emacs" => ("lq", &["--load", "--script", "-script", "-load"]),
         // The script is a word of theirs.
-        "gnuplot" | "expect" | "tclsh" | "m4" => return rest.iter().any(ShellWord::is_made_file),
+        "gnuplot" | "expect" | "tclsh" | "m4" => {
+            return rest.iter().filter(|word| word.is_made_file()).cloned().collect();
+        }
         name if ex::is_editor(name) => ("sSu", &[]),
-        _ => return false,
+        _ => return vec![],
     };
-    rest.iter().enumerate().any(|(at, word)| match options::value(&word.text, letters, longs) {
-        Some("") => rest.get(at + 1).is_some_and(ShellWord::is_made_file),
-        Some(value) => ShellWord { text: value.to_owned(), ..word.clone() }.is_made_file(),
-        None => false,
-    })
+    let given = rest.iter().enumerate().filter_map(|(at, word)| match options::value(&word.text, letters, longs) {
+        Some("") => rest.get(at + 1).cloned(),
+        Some(value) => Some(ShellWord { text: value.to_owned(), ..word.clone() }),
+        None => None,
+    });
+    given.collect()
 }
 
 /// The values of options, behind them or glued to them.

@@ -18,6 +18,12 @@ const STARTING: &str = "new new-session new-window neww split-window splitw resp
 /// Keys that leave nothing behind on the line.
 const CLEARING: [&str; 8] = ["C-c", "C-d", "C-l", "C-u", "C-z", "Escape", "q", "Q"];
 
+/// Whether tmux takes orders from its input.
+pub(super) fn is_controlled(rest: &[ShellWord]) -> bool {
+    let mut options = rest.iter().take_while(|word| word.text.starts_with('-'));
+    options.any(|word| !word.text.starts_with("--") && word.text.contains('C'))
+}
+
 /// What tmux is told: what it starts, and what it types.
 pub(super) fn tmux(rest: &[ShellWord], all: &[Found]) -> Meaning {
     let mut meaning = Meaning::default();

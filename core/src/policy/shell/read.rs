@@ -12,6 +12,9 @@ use super::{Joint, ParseIssue, Script, ShellCommand, ShellWord, doubt};
 /// Substitutions inside substitutions. Deeper is not looked at, and said so.
 const DEEPEST: usize = 12;
 
+/// The words of the shell that begin a command which holds others.
+const BEGINNING: [&str; 7] = ["if", "while", "until", "for", "select", "case", "[["];
+
 pub(super) fn script(line: &str) -> Script {
     let mut script = Script::default();
     read(line, 0, &mut script);
@@ -29,23 +32,7 @@ fn read_in(text: &str, depth: usize, in_list: bool, script: &mut Script) {
     if depth > DEEPEST {
         return script.doubt(ParseIssue::Unreadable("it is nested too deep"));
     }
-    let chars = text.chars().collect();
-    let mut reader = ShellReader {
-        chars,
-        at: 0,
-        depth,
-        script,
-        command: ShellCommand::new(Joint::Start, depth > 0),
-        word: None,
-        heredocs: vec![],
-        open: 0,
-        wanting: false,
-        has_case: false,
-        names_function: false,
-        in_list,
-        list_ends: 0,
-    };
-    reader.run();
+    ShellReader::of(text, depth, in_list, script).run();
 }
 
 struct ShellReader<'script> {
@@ -66,10 +53,36 @@ struct ShellReader<'script> {
     has_case: bool,
     /// `function` stands before the next word.
     names_function: bool,
+    /// `function` or `coproc` stands before, which a name may follow.
+    may_be_named: bool,
+    /// What is read stands in double quotes.
+    in_quotes: bool,
     /// These are the elements of a list.
     in_list: bool,
     /// Where the last list ends.
     list_ends: usize,
+}
+
+impl<'script> ShellReader<'script> {
+    fn of(text: &str, depth: usize, in_list: bool, script: &'script mut Script) -> Self {
+        Self {
+            chars: text.chars().collect(),
+            at: 0,
+            depth,
+            script,
+            command: ShellCommand::new(Joint::Start, depth > 0),
+            word: None,
+            heredocs: vec![],
+            open: 0,
+            wanting: false,
+            has_case: false,
+            names_function: false,
+            may_be_named: false,
+            in_quotes: false,
+            in_list,
+            list_ends: 0,
+        }
+    }
 }
 
 impl ShellReader<'_> {
@@ -94,6 +107,21 @@ impl ShellReader<'_> {
         if !self.in_list {
             read(text, self.depth + 1, self.script);
         }
+    }
+
+    /// Reads a text in which words are filled in, as they are in double quotes, but for the quotes that stand in it.
+    fn read_filled_in(&mut self, text: &str) {
+        if self.in_list {
+            return;
+        }
+        if self.depth >= DEEPEST {
+            return self.unreadable("it is nested too deep");
+        }
+        let mut reader = ShellReader::of(text, self.depth + 1, false, self.script);
+        reader.command.words.push(ShellWord::plain(":"));
+        reader.word().is_quoted = true;
+        reader.filled_in(None);
+        reader.end_command(Joint::Start);
     }
 
     fn peek(&self, ahead: usize) -> Option<char> {
@@ -308,6 +336,14 @@ impl ShellReader<'_> {
             let joint = self.joint_of_group(if word.text == "{" { '(' } else { ')' });
             return self.end_command(joint);
         }
+        if !word.is_quoted && self.is_behind_word_of_shell() {
+            if word.text == "!" {
+                return self.not_plain(doubt::COMPOUND);
+            }
+            if BEGINNING.contains(&word.text.as_str()) || assignment(&word).is_some() {
+                self.end_command(self.command.joint);
+            }
+        }
         if self.command.words.is_empty() {
             if let Some((name, value)) = assignment(&word) {
                 return self.command.assignments.push((name, value));
@@ -322,6 +358,15 @@ impl ShellReader<'_> {
         self.command.words.push(word);
     }
 
+    /// Whether the shell takes what follows for the beginning of a command, though a word stands before: `time -p`,
+    /// `function f`, `coproc C`.
+    fn is_behind_word_of_shell(&self) -> bool {
+        let Some((first, rest)) = self.command.words.split_first() else { return false };
+        let is_time = first.text == "time" && !first.is_quoted;
+        is_time && rest.iter().all(|word| matches!(word.text.as_str(), "-p" | "--"))
+            || self.may_be_named && rest.is_empty()
+    }
+
     /// Whether the shell takes the first word of a command for a word of its own. The command then begins behind it.
     fn is_keyword(&mut self, word: &str) -> bool {
         const PASSED: [&str; 13] =
@@ -331,6 +376,7 @@ impl ShellReader<'_> {
         self.script.is_unsure |= matches!(word, "function" | "coproc");
         self.has_case |= word == "case";
         self.names_function |= word == "function";
+        self.may_be_named |= matches!(word, "function" | "coproc");
         self.script.repeats |= matches!(word, "function" | "while" | "until" | "for" | "select");
         if passed || KEPT.contains(&word) {
             self.not_plain(doubt::COMPOUND);
@@ -347,6 +393,7 @@ impl ShellReader<'_> {
 
     fn end_command(&mut self, next: Joint) {
         self.end_word();
+        self.may_be_named = false;
         let command = std::mem::replace(&mut self.command, ShellCommand::new(next, self.depth > 0));
         if !command.is_empty() {
             self.wanting = false;

@@ -58,7 +58,7 @@ impl ShellReader<'_> {
     /// What stands up to the bracket that closes, which is read as a script of its own and passed over.
     pub(super) fn bracketed(&mut self, opens: char, closes: char) -> String {
         let from = self.at;
-        let closed = self.pass_brackets(opens, closes, 0);
+        let closed = self.pass_brackets(opens, closes, 0, self.in_quotes);
         let inside: String = self.chars[from.min(self.chars.len())..self.at.min(self.chars.len())].iter().collect();
         if !closed {
             self.unreadable("a bracket is not closed");
@@ -72,13 +72,15 @@ impl ShellReader<'_> {
     }
 
     /// Goes to the bracket that closes the one before here; false where there is none.
-    pub(super) fn pass_brackets(&mut self, opens: char, closes: char, depth: usize) -> bool {
+    pub(super) fn pass_brackets(&mut self, opens: char, closes: char, depth: usize, in_quotes: bool) -> bool {
         const DEEPEST: usize = 24;
         if depth > DEEPEST {
             self.unreadable("it is nested too deep");
             return false;
         }
         let is_code = opens == '(';
+        let in_quotes = in_quotes && !is_code;
+        let has_quotes = is_code || !in_quotes || self.cuts_a_value();
         // `$((1<<2))` holds no here-document.
         let reckons = is_code && self.peek(0) == Some('(');
         let mut deep = 1;
@@ -89,8 +91,11 @@ impl ShellReader<'_> {
             match c {
                 '\\' => self.at += 1,
                 '\'' if is_code && before == '$' => self.pass('\'', true),
-                '\'' if is_code => self.pass('\'', false),
-                // Whether it is a quote here depends on what is around it.
+                '\'' if has_quotes => {
+                    // Not every shell takes it for one.
+                    self.script.is_unsure |= !is_code;
+                    self.pass('\'', false);
+                }
                 '\'' => self.script.is_unsure = true,
                 '"' => self.pass_double_quotes(depth),
                 '`' => self.pass('`', true),
@@ -100,7 +105,7 @@ impl ShellReader<'_> {
                         self.at += 1;
                     }
                 }
-                '$' if matches!(self.peek(1), Some('(' | '{')) => self.pass_dollar(depth),
+                '$' if matches!(self.peek(1), Some('(' | '{')) => self.pass_dollar(depth, in_quotes),
                 '<' if is_code && !reckons && self.follows("<<<") => self.at += 2,
                 '<' if is_code && !reckons && self.follows("<<") => ends.push(self.end_of_heredoc()),
                 '\n' if !ends.is_empty() => self.pass_heredocs(std::mem::take(&mut ends)),
@@ -119,6 +124,15 @@ impl ShellReader<'_> {
         false
     }
 
+    /// Whether what stands in the braces of a value cuts it by a pattern: there quotes count also within double quotes, which
+    /// they do not where it stands in the place of nothing (`"${x:-it's}"`).
+    fn cuts_a_value(&self) -> bool {
+        let rest = self.chars.get(self.at..).unwrap_or_default();
+        let is_name = |c: &&char| c.is_ascii_alphanumeric() || matches!(c, '_' | '@' | '*' | '!');
+        let operator = rest.iter().find(|c| !is_name(c));
+        operator.is_some_and(|c| matches!(c, '#' | '%' | '/' | '^' | ','))
+    }
+
     /// Whether a `case … in` may stand here. The brackets of its patterns close nothing, so nobody knows where what it
     /// stands in ends.
     fn is_at_case(&self) -> bool {
@@ -128,10 +142,10 @@ impl ShellReader<'_> {
     }
 
     /// `$(…)` or `${…}` within brackets or quotes: stays on the bracket that closes it.
-    fn pass_dollar(&mut self, depth: usize) {
+    fn pass_dollar(&mut self, depth: usize, in_quotes: bool) {
         let (opens, closes) = if self.peek(1) == Some('(') { ('(', ')') } else { ('{', '}') };
         self.at += 2;
-        self.pass_brackets(opens, closes, depth + 1);
+        self.pass_brackets(opens, closes, depth + 1, in_quotes);
     }
 
     fn pass_double_quotes(&mut self, depth: usize) {
@@ -141,7 +155,7 @@ impl ShellReader<'_> {
                 '\\' => self.at += 1,
                 '"' => return,
                 '`' => self.pass('`', true),
-                '$' if matches!(self.peek(1), Some('(' | '{')) => self.pass_dollar(depth),
+                '$' if matches!(self.peek(1), Some('(' | '{')) => self.pass_dollar(depth, true),
                 _ => {}
             }
             self.at += 1;

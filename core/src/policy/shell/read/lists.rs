@@ -18,7 +18,7 @@ impl ShellReader<'_> {
         }
         let here = self.at;
         self.at += 1;
-        self.pass_brackets('(', ')', 0);
+        self.pass_brackets('(', ')', 0, false);
         let inside: String = self.chars[here + 1..self.at.min(self.chars.len())].iter().collect();
         self.list_ends = self.at;
         self.at = here;

@@ -34,11 +34,23 @@ impl ShellReader<'_> {
         let begins = self.word.is_none();
         self.word().is_quoted = true;
         self.at += 1;
+        self.filled_in(Some('"'));
+        self.at += 1;
+        let ends = self.peek(0).is_none_or(|c| matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | ')'));
+        self.word().is_one = begins && ends;
+    }
+
+    /// A text in which words are filled in, up to the quote that ends it, or to the end of a here-document.
+    pub(super) fn filled_in(&mut self, end: Option<char>) {
         loop {
             match self.peek(0) {
-                None => return self.unreadable("a quote is not closed"),
-                Some('"') => break,
-                Some('$') => self.dollar(),
+                None if end.is_some() => return self.unreadable("a quote is not closed"),
+                c if c == end => return,
+                Some('$') => {
+                    self.in_quotes = true;
+                    self.dollar();
+                    self.in_quotes = false;
+                }
                 Some('`') => self.backticks(),
                 Some('\\') => {
                     match self.peek(1) {
@@ -59,11 +71,9 @@ impl ShellReader<'_> {
                     self.quoted('!');
                 }
                 Some(c) => self.quoted(c),
+                None => return,
             }
         }
-        self.at += 1;
-        let ends = self.peek(0).is_none_or(|c| matches!(c, ' ' | '\t' | '\n' | ';' | '&' | '|' | ')'));
-        self.word().is_one = begins && ends;
     }
 
     pub(super) fn backslash(&mut self) {

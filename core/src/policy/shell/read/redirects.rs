@@ -146,8 +146,7 @@ impl ShellReader<'_> {
             let is_filled = !as_it_stands && body.contains(['`', '$', '\\']);
             self.not_plain(if is_filled { "it holds a here-document that is filled in" } else { doubt::TEXT });
             if !as_it_stands && body.contains(['`', '$']) {
-                // In double quotes the same things happen as in such a text.
-                self.read_inside(&format!(": \"{}\"", body.replace('"', "")));
+                self.read_filled_in(&body);
             }
             if let Some(text) = self.script.texts.get_mut(place) {
                 *text = if as_it_stands { body } else { without_escapes(&body) };

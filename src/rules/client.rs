@@ -1,7 +1,7 @@
 //! The permission rules in Claude Code's own settings, as its files have them. A client that runs tells its rules itself;
 //! this is for whoever asks what would become of a call before there is one.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use portcullis_core::policy::{Decision, Origin, Rule, RuleSource};
 use serde_json::Value;
@@ -25,12 +25,8 @@ impl ClientRules {
     pub(crate) fn of(folder: &Path, home: Option<&Path>, claude_folder: Option<&Path>) -> Self {
         let mut found = Self { rules: vec![], is_incomplete: false };
         let project = Origin::Project { trusted: true };
-        let mut roots = vec![folder.to_owned(), project_root(folder, home)];
-        roots.dedup();
-        for root in roots {
-            for name in ["settings.json", "settings.local.json"] {
-                found.read(&root.join(".claude").join(name), project, &root);
-            }
+        for (root, file) in files_of_project(folder, home) {
+            found.read(&file, project, &root);
         }
         if let Some(claude_folder) = claude_folder {
             found.read(&claude_folder.join("settings.json"), Origin::User, claude_folder);
@@ -40,13 +36,11 @@ impl ClientRules {
     }
 
     fn read(&mut self, file: &Path, origin: Origin, base: &Path) {
-        if std::fs::symlink_metadata(file).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
-            return;
-        }
-        // A project may bring anything under such a name.
-        let text = bytes_of(file, LONGEST).and_then(|bytes| String::from_utf8(bytes).ok());
-        let said = text.as_deref().and_then(|text| serde_json::from_str::<Value>(text).ok());
-        let (Some(text), Some(said)) = (text, said) else { return self.is_incomplete = true };
+        let (text, said) = match said_in(file) {
+            Ok(Some(said)) => said,
+            Ok(None) => return,
+            Err(NoSettings) => return self.is_incomplete = true,
+        };
         let mut left = MOST_RULES;
         // Those that deny come first: they are the last to be left out.
         for (list, decision) in [("deny", Decision::Deny), ("ask", Decision::Ask), ("allow", Decision::Allow)] {
@@ -65,6 +59,36 @@ impl ClientRules {
             }
         }
     }
+}
+
+/// What the project's files of settings say, each that is there; none where one of them cannot be read.
+pub(crate) fn settings_of_project(folder: &Path, home: Option<&Path>) -> Option<Vec<Value>> {
+    let said = files_of_project(folder, home).map(|(_, file)| said_in(&file));
+    said.filter_map(Result::transpose).map(|said| said.ok().map(|(_, said)| said)).collect()
+}
+
+/// With the folder that each of them is for.
+fn files_of_project(folder: &Path, home: Option<&Path>) -> impl Iterator<Item = (PathBuf, PathBuf)> {
+    let mut roots = vec![folder.to_owned(), project_root(folder, home)];
+    roots.dedup();
+    let of_root = |root: PathBuf| {
+        ["settings.json", "settings.local.json"].map(|name| (root.clone(), root.join(".claude").join(name)))
+    };
+    roots.into_iter().flat_map(of_root)
+}
+
+/// A file that is there, and is no settings.
+struct NoSettings;
+
+/// A file of settings as text, and what it says; none where there is no such file.
+fn said_in(file: &Path) -> Result<Option<(String, Value)>, NoSettings> {
+    if std::fs::symlink_metadata(file).is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound) {
+        return Ok(None);
+    }
+    // A project may bring anything under such a name.
+    let text = bytes_of(file, LONGEST).and_then(|bytes| String::from_utf8(bytes).ok()).ok_or(NoSettings)?;
+    let said = serde_json::from_str(&text).map_err(|_| NoSettings)?;
+    Ok(Some((text, said)))
 }
 
 /// The lines that rules stand in. They are looked for in their order, so that a long file is read through once.

@@ -37,6 +37,8 @@ pub(crate) use removal::without_rule;
 pub(crate) use trust::Trusted;
 pub(crate) use walk::RealDisk;
 
+use serde_json::Value;
+
 use crate::config::Paths;
 use crate::failure::Failure;
 use disk::{Stamp, resolved, text_of};
@@ -345,6 +347,11 @@ impl Rules {
             }
         }
         Some(call.decide(&set, mode)).filter(|then| then.decision != now.decision)
+    }
+
+    /// What the client's settings in the project say that the folder lies in; none where one of its files cannot be read.
+    pub(crate) fn settings_of_project(&self, folder: &Path) -> Option<Vec<Value>> {
+        client::settings_of_project(folder, self.home.as_deref())
     }
 
     /// Whether a call may pass unasked while text from outside is before the model.

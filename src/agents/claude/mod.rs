@@ -13,6 +13,7 @@ mod entries;
 pub(crate) mod hooks;
 pub(crate) mod hosted;
 mod in_process;
+mod others_hooks;
 pub(crate) mod process;
 pub(crate) mod transcript;
 

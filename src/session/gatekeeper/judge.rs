@@ -132,6 +132,12 @@ impl Judge {
         }
     }
 
+    /// What the client's settings in the project say; none where that cannot be told in time, or not for all of them.
+    pub(crate) async fn settings_of_project(&self) -> Option<Vec<Value>> {
+        let said = self.within(|judged_in| judged_in.rules.settings_of_project(&judged_in.folder));
+        said.await.flatten()
+    }
+
     /// The file that the call would replace as a whole, for whoever decides; none where there is none, and where that cannot be
     /// told in time.
     pub(super) async fn replaced(&self, request: &ToolRequest) -> Option<Replaced> {

@@ -129,7 +129,15 @@ impl Gatekeeper {
     /// A tool is about to be called. Answers deny, ask or nothing, and allow only for a call that we make ourselves. Where
     /// the client would swallow an `ask`, or a terminal could answer alone for several people, the call is held until people
     /// have answered.
-    pub(crate) async fn before(&self, mut request: ToolRequest, cancelled: &CancellationToken) -> GatekeeperAnswer {
+    ///
+    /// `others_may_answer` is looked at where the client would be told to ask: whether something else than a person might
+    /// answer it there, such as a hook of somebody else.
+    pub(crate) async fn before(
+        &self,
+        mut request: ToolRequest,
+        cancelled: &CancellationToken,
+        others_may_answer: impl Future<Output = bool>,
+    ) -> GatekeeperAnswer {
         let call = CallKey::of(&request);
         self.state().calls.announce(call.clone());
         self.hold_until_attached().await;
@@ -154,7 +162,11 @@ impl Gatekeeper {
         } else if !judgement.must_be_asked() && outside.is_none() {
             return Decision::NoDecision.into();
         }
-        if asks_a_person(&request, &judgement) {
+        if asks_a_person(&request, &judgement) && !others_may_answer.await {
+            // The stop may have come meanwhile.
+            if let Some(denied) = self.denied_by_stop(RefusedAt::Before, &request, &call) {
+                return denied.into();
+            }
             self.state().calls.told_to_ask(call);
             return Decision::Ask { reason: outside.unwrap_or(judgement.why) }.into();
         }

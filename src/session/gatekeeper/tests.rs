@@ -7,6 +7,7 @@ use super::*;
 use portcullis_core::{AskTimeout, Behavior, CallOutcome, Edited, Moment, NewAsk, OnTimeout};
 use portcullis_core::{Label, SessionAbout, SessionId, Source, Text, policy::Decision as Ruled};
 use serde_json::{Value, json};
+use std::future::ready;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -155,12 +156,14 @@ async fn a_stopped_session_denies_at_both_moments_and_goes_on_when_resumed() {
     let gatekeeper = gatekeeper(folder.path());
     let never = CancellationToken::new();
     gatekeeper.stop("ann".to_owned());
-    for answer in [gatekeeper.before(request("ls"), &never).await, gatekeeper.asked(request("ls"), &never).await] {
+    for answer in
+        [gatekeeper.before(request("ls"), &never, ready(false)).await, gatekeeper.asked(request("ls"), &never).await]
+    {
         let Decision::Deny { message, .. } = answer.decision else { panic!("{answer:?}") };
         assert!(message.contains("ann has stopped this session"), "{message}");
     }
     gatekeeper.resume();
-    assert_eq!(gatekeeper.before(request("ls"), &never).await.decision, Decision::NoDecision);
+    assert_eq!(gatekeeper.before(request("ls"), &never, ready(false)).await.decision, Decision::NoDecision);
 }
 
 #[tokio::test(start_paused = true)]
@@ -171,7 +174,7 @@ async fn a_new_process_holds_its_first_calls_until_the_gate_has_told_of_a_stop_o
         let keeper = gatekeeper(folder.path());
         let deciding = async {
             match is_asked {
-                false => keeper.before(request("ls"), &never).await,
+                false => keeper.before(request("ls"), &never, ready(false)).await,
                 true => keeper.asked(request("ls"), &never).await,
             }
         };
@@ -186,7 +189,7 @@ async fn a_new_process_holds_its_first_calls_until_the_gate_has_told_of_a_stop_o
     let alone = gatekeeper(folder.path());
     let started = Instant::now();
     for _ in 0..2 {
-        assert_eq!(alone.before(request("ls"), &never).await.decision, Decision::NoDecision);
+        assert_eq!(alone.before(request("ls"), &never, ready(false)).await.decision, Decision::NoDecision);
         assert!(started.elapsed() < FIRST_ATTACH_TIMEOUT + Duration::from_secs(1), "held once and not again");
     }
 }
@@ -200,7 +203,7 @@ async fn while_the_gate_is_away_a_held_call_is_denied_and_a_prompt_of_the_client
     held.mode = Some("bypassPermissions".to_owned());
     held.capabilities.heeds_ask = false;
     held.capabilities.waits = Some(Duration::from_secs(3600));
-    let answer = gatekeeper.before(held.clone(), &never).await;
+    let answer = gatekeeper.before(held.clone(), &never, ready(false)).await;
     assert!(matches!(answer.decision, Decision::Deny { .. }), "{answer:?}");
     held.capabilities.terminal = true;
     held.capabilities.without_decision = WithoutDecision::Prompts;
@@ -213,7 +216,7 @@ async fn a_client_with_old_hooks_is_denied_what_people_must_decide() {
     let mut old = request("rm -rf ~");
     old.capabilities.heeds_ask = false;
     old.capabilities.waits = Some(Duration::from_secs(10));
-    let answer = gatekeeper(folder.path()).before(old, &CancellationToken::new()).await;
+    let answer = gatekeeper(folder.path()).before(old, &CancellationToken::new(), ready(false)).await;
     let Decision::Deny { message, .. } = answer.decision else { panic!("{answer:?}") };
     assert!(message.contains("portcullis install --hooks"), "{message}");
 }
@@ -241,7 +244,7 @@ async fn a_held_call_is_answered_before_the_client_gives_up_however_long_it_was_
     };
     let held = write();
     let arrived = held.arrived;
-    denied_in_time(keeper.before(held, &CancellationToken::new()).await, arrived);
+    denied_in_time(keeper.before(held, &CancellationToken::new(), ready(false)).await, arrived);
 
     // A yes at the last moment: whether the rules have something against it by now cannot be told in time.
     let held = write();
@@ -252,7 +255,7 @@ async fn a_held_call_is_answered_before_the_client_gives_up_however_long_it_was_
         keeper.verdict(ask, ruling(None));
     };
     let never = CancellationToken::new();
-    let (answer, ()) = tokio::join!(keeper.before(held, &never), yes);
+    let (answer, ()) = tokio::join!(keeper.before(held, &never, ready(false)), yes);
     denied_in_time(answer, arrived);
 }
 

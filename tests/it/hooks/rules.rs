@@ -47,6 +47,29 @@ fn an_ask_rule_makes_a_prompt_of_a_call_that_the_mode_allows() {
 }
 
 #[test]
+fn a_hook_that_a_project_brings_answers_nothing_that_a_person_must_decide() {
+    let allows =
+        json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": {"behavior": "allow"}}});
+    let hook = json!({"type": "command", "command": format!("echo '{allows}'")});
+    let settings = json!({"hooks": {"PermissionRequest": [{"hooks": [hook]}]}});
+    for (rule, is_allowed) in [("ask = \"Bash(touch *)\"", false), ("ask = \"Bash(rm *)\"", true)] {
+        let (home, gate) = home_with(rule);
+        fs::write(home.project().join(".claude/settings.json"), settings.to_string()).unwrap();
+        let model = file_maker();
+        let claude = Interactive::start_as_it_is(&home, &model, &["--permission-mode", "default"]);
+        claude.say("make it");
+        if !is_allowed {
+            let ask = gate.open_ask();
+            assert!(!is_made(&home), "it is held until a person has answered: {ask:#}");
+            gate.answer(&ask, &json!({"behavior": "allow"}));
+        }
+        claude.until("all done");
+        // What nobody asked for is the client's own to ask about, and the hook's to answer.
+        assert!(is_made(&home), "{rule}");
+    }
+}
+
+#[test]
 fn an_ask_rule_holds_a_call_of_claude_p_until_people_have_answered() {
     for (behavior, is_allowed) in [("deny", false), ("allow", true)] {
         let (home, gate) = home_with("ask = \"Bash(touch *)\"");

@@ -5,7 +5,6 @@
 //! judged. The tools of Claude Code itself stay for subagents, and for files that the editor has nothing to do with (`which`).
 
 mod files;
-mod hooks;
 mod interface;
 mod known;
 mod passes;
@@ -28,7 +27,6 @@ use tokio_util::sync::CancellationToken;
 
 use crate::locks::locked;
 
-pub(in crate::agents::claude) use hooks::{are_for as are_hooks_for, may_answer as may_hooks_answer};
 pub(crate) use interface::{ChangedAt, EditorRequest, EditorTools, ExitStatus, Reach, TerminalCommand, TerminalOutput};
 pub(in crate::agents::claude) use passes::PassedCall;
 pub(in crate::agents::claude) use rules::read as read_client_rules;

@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{HandedOut, HookAnswer, HookSession};
+use crate::agents::claude::others_hooks::{listing_of, may_answer};
 use crate::agents::claude::{before_output, heeds_ask};
 use crate::fixed;
 use crate::session::gatekeeper::{
@@ -39,7 +40,9 @@ impl HookSession {
         }
         let (is_main, agent) = (call.agent_id.is_none(), call.agent_id.clone());
         self.gatekeeper.went_on(WentOn::NextCall, |calling| calling == agent.as_deref());
-        let answer = self.gatekeeper.before(self.request(call), cancelled).await;
+        let (judge, tool) = (self.gatekeeper.judge(), call.tool_name.clone());
+        let of_project = async move { may_project_answer(&judge, &tool).await };
+        let answer = self.gatekeeper.before(self.request(call), cancelled, of_project).await;
         // A person who interrupts a call that is held ends the turn, and no hook tells of that.
         if is_main && cancelled.is_cancelled() {
             self.mark_idle();
@@ -120,7 +123,8 @@ impl HookSession {
 
 /// What is answered to a hook whose session's process is away.
 pub(crate) async fn judge_alone(judge: &Judge, call: HookCall, is_attended: bool) -> Value {
-    let (event, capabilities) = (call.event, capabilities(&call, is_attended));
+    let (event, mut capabilities) = (call.event, capabilities(&call, is_attended));
+    capabilities.heeds_ask = capabilities.heeds_ask && !may_project_answer(judge, &call.tool_name).await;
     let decision = judge.decide_alone(&request(call, ClientFlags::default(), capabilities)).await;
     match (event, &decision) {
         (HookEvent::PreToolUse, _) => before_output(&decision),
@@ -128,6 +132,15 @@ pub(crate) async fn judge_alone(judge: &Judge, call: HookCall, is_attended: bool
             hooks::deny(Some(message), *interrupt)
         }
         _ => Value::Null,
+    }
+}
+
+/// Whether a hook that a project brings may answer in the person's place where Claude Code asks about a call of the tool. One
+/// in the user's own settings is the user's word.
+async fn may_project_answer(judge: &Judge, tool: &str) -> bool {
+    match judge.settings_of_project().await {
+        Some(settings) => settings.iter().any(|settings| may_answer(Some(&listing_of(settings)), &[tool])),
+        None => true,
     }
 }
 

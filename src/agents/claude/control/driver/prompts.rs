@@ -89,14 +89,9 @@ impl Driver {
                     }
                     let called = request.tool.clone();
                     let looked_up = own.prepare(&mut request, for_us, None).await;
-                    let mut answer = gatekeeper.before(request.clone(), &cancelled).await;
-                    // The client would take a hook's word for that of a person.
-                    if matches!(answer.decision, Decision::Ask { .. })
-                        && own.may_hooks_answer(&[&called, &request.tool]).await
-                    {
-                        request.capabilities.heeds_ask = false;
-                        answer = gatekeeper.before(request, &cancelled).await;
-                    }
+                    let meant = request.tool.clone();
+                    let names = [called.as_str(), meant.as_str()];
+                    let answer = gatekeeper.before(request, &cancelled, own.may_hooks_answer(&names)).await;
                     let GatekeeperAnswer { decision, verdict } = answer;
                     own.decided(looked_up, &decision, &cancelled);
                     let output = Some(before_output(&decision)).filter(|output| !output.is_null());

@@ -1,3 +1,5 @@
+//! Answers that come at once, later, or to nobody.
+
 use futures_util::StreamExt as _;
 use http_body_util::{BodyExt, StreamBody};
 

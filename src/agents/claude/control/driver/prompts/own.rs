@@ -8,9 +8,8 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::claude::control::requests::{Control, REQUEST_TIMEOUT};
-use crate::agents::claude::editor::{
-    EditorHost, ModelCall, PassedCall, are_hooks_for, may_hooks_answer, read_client_rules,
-};
+use crate::agents::claude::editor::{EditorHost, ModelCall, PassedCall, read_client_rules};
+use crate::agents::claude::others_hooks::{are_for, may_answer};
 use crate::session::gatekeeper::{Decision, OwnCall, ToolRequest};
 
 pub(super) struct OwnTools {
@@ -79,13 +78,13 @@ impl OwnTools {
 
     /// Whether the user has hooks for a tool of the client's: they would not run for ours.
     async fn has_hooks(&self, tool: &str) -> bool {
-        are_hooks_for(self.hooks().await.as_ref(), tool)
+        are_for(self.hooks().await.as_ref(), tool)
     }
 
     /// Whether a hook of somebody else may answer in the person's place, where the client is told to ask about the call of a
     /// tool with these names.
     pub(super) async fn may_hooks_answer(&self, names: &[&str]) -> bool {
-        may_hooks_answer(self.hooks().await.as_ref(), names)
+        may_answer(self.hooks().await.as_ref(), names)
     }
 
     async fn hooks(&self) -> Option<Value> {

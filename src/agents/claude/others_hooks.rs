@@ -2,7 +2,7 @@
 //! of them answer when Claude Code asks a person.
 
 use portcullis_wire::hooks::own::is_our_hook;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What happens before and after a call, and where somebody is asked about it.
 const OF_CALLS: [&str; 4] = ["PreToolUse", "PermissionRequest", "PostToolUse", "PostToolUseFailure"];
@@ -32,6 +32,18 @@ fn any(listed: Option<&Value>, events: &[&str], names: &[&str]) -> bool {
     has_hidden || hooks.iter().filter(is_of_events).any(is_for)
 }
 
+/// The hooks in one file of settings, in the form in which a Claude Code that runs lists all of them.
+pub(in crate::agents::claude) fn listing_of(settings: &Value) -> Value {
+    let events = settings["hooks"].as_object().into_iter().flatten();
+    let groups =
+        events.flat_map(|(event, groups)| groups.as_array().into_iter().flatten().map(move |group| (event, group)));
+    let hooks = groups.flat_map(|(event, group)| {
+        let listed = move |hook| json!({"event": event, "matcher": group["matcher"], "editable": {"config": hook}});
+        group["hooks"].as_array().into_iter().flatten().map(listed)
+    });
+    json!({"hooks": hooks.collect::<Vec<_>>()})
+}
+
 /// Of ours: in a session that we drive they say nothing.
 fn is_own(hook: &Value) -> bool {
     is_our_hook(&hook["editable"]["config"]) || hook["pluginName"] == OWN_PLUGIN
@@ -53,7 +65,6 @@ fn matches(matcher: &str, tool: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn listed(event: &str, matcher: &str, config: &Value) -> Value {
         let hook = json!({"event": event, "matcher": matcher, "editable": {"config": config}});
@@ -98,6 +109,18 @@ mod tests {
         );
         assert!(may_answer(None, &["Bash"]), "where the client does not tell, one may");
         assert!(!may_answer(Some(&json!({"hooks": []})), &["Bash"]));
+    }
+
+    #[test]
+    fn hooks_of_a_file_are_found_there() {
+        let answer = json!({"type": "command", "command": "answer"});
+        let ours = json!({"type": "command", "command": "/bin/portcullis", "args": ["hook", "--installed", "6"]});
+        let settings = |hook: &Value| json!({"hooks": {"PermissionRequest": [{"matcher": "Bash", "hooks": [hook]}]}});
+        let may = |settings: &Value, tool: &str| may_answer(Some(&listing_of(settings)), &[tool]);
+        assert!(may(&settings(&answer), "Bash") && !may(&settings(&answer), "Edit"));
+        assert!(!may(&settings(&ours), "Bash") && !may(&json!({}), "Bash"));
+        assert!(!may(&json!({"hooks": {"PreToolUse": [{"hooks": [answer]}]}}), "Bash"));
+        assert!(may(&json!({"hooks": {"PermissionRequest": [{"hooks": [answer]}]}}), "Bash"), "it has no matcher");
     }
 
     #[test]

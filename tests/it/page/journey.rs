@@ -161,7 +161,7 @@ fn a_file_goes_along_with_a_message_and_one_comes_back_with_the_reply() {
 #[test]
 fn a_picture_with_more_pixels_than_a_phone_can_hold_is_a_download_only() {
     let site = Site::new();
-    site.session();
+    let _session = site.session();
     let page = site.page(&[], DESKTOP);
     page.click(".session");
     for (name, (width, height)) in [("large.png", (5000, 4100)), ("small.png", (500, 400))] {

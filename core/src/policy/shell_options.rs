@@ -113,7 +113,7 @@ mod tests {
         for line in [
             "shopt -s dotglob; cat ?env",
             "builtin shopt -s dotglob; cat ?env",
-            "command shopt -qs extglob",
+            "command shopt -qs extglob; cat x",
             "shopt -u sourcepath; x",
             "shopt -so keyword; x",
             "shopt $x dotglob; x",

@@ -297,7 +297,7 @@ fn what_was_given_to_a_client_that_only_looked_is_for_the_next() {
               > done
               > publish session 2
             7 attach 3 api
-              + session 3 attached as api-2, wrote []
+              + session 3 attached, wrote []
               > done
               > publish session 3
               > wake session 3 for []

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use portcullis_core::policy::OWN_TOOLS;
-use portcullis_wire::hooks::own::{is_our_hook, is_shared_line};
+use portcullis_wire::hooks::own::{INSTALLED, SHARED_LINE, is_our_hook, is_shared_line};
 use portcullis_wire::hooks::{HOOKS_VERSION, HookEvent};
 
 use super::json::Node;
@@ -16,10 +16,6 @@ const WAKE_SECONDS: u64 = 60;
 
 /// Shown at the terminal while a call is held: nothing else there says why it waits. Esc ends it.
 const HELD_MESSAGE: &str = "portcullis: a person is asked, `portcullis watch` shows and answers it";
-
-/// The program on the PATH of whoever works there, or where `install` copies it to.
-const SHARED_LINE: &str =
-    r#"p=$(command -v portcullis || echo "$HOME/.local/bin/portcullis"); if [ -x "$p" ]; then exec "$p" hook; fi"#;
 
 /// Runs the program that stands behind it, and says nothing where there is none. The client blocks a call whose hook before
 /// it fails, and goes on by itself once the program was deleted.
@@ -40,9 +36,6 @@ const GUARDED: [&str; 12] = [
     "-c",
     r#"trap 'exit 0' 0; : <"$0"; trap - 0; exec "$0" "$@""#,
 ];
-
-/// The option of `portcullis hook` by which hooks that `install` wrote tell their version.
-const INSTALLED: &str = "--installed";
 
 /// Who is to be called by the hooks.
 pub(crate) struct Callee<'a> {

@@ -1,7 +1,9 @@
 //! Hooks of the user that are for a tool of Claude Code: they know it by its name, and would not see ours in its place. Some
 //! of them answer when Claude Code asks a person.
 
-use portcullis_wire::hooks::own::is_our_hook;
+use std::path::Path;
+
+use portcullis_wire::hooks::own::{installed_program, is_our_hook, is_shared_hook};
 use serde_json::{Value, json};
 
 /// What happens before and after a call, and where somebody is asked about it.
@@ -14,26 +16,34 @@ const OWN_PLUGIN: &str = "portcullis";
 /// Whether a hook in the settings or in a plugin is for calls of this tool. One for every tool is: it may look at the name by
 /// itself. Where the client does not tell, there may be one; those of a company are counted and not shown.
 pub(in crate::agents::claude) fn are_for(listed: Option<&Value>, tool: &str) -> bool {
-    any(listed, &OF_CALLS, &[tool])
+    any(listed, &OF_CALLS, &[tool], &is_own)
 }
 
 /// Whether a hook may answer in a person's place when Claude Code asks about a call of the tool, by any of its names.
 pub(in crate::agents::claude) fn may_answer(listed: Option<&Value>, names: &[&str]) -> bool {
-    any(listed, &WHERE_ASKED, names)
+    any(listed, &WHERE_ASKED, names, &is_surely_own)
 }
 
-fn any(listed: Option<&Value>, events: &[&str], names: &[&str]) -> bool {
+/// Whether a hook in one of these files of a project may. The program that a shared hook runs is found by variables, which
+/// such a file can set. Looks at the disk.
+pub(in crate::agents::claude) fn may_answer_by(settings: &[Value], tool: &str) -> bool {
+    let sets_variables = settings.iter().any(|settings| settings.get("env").is_some());
+    let is_ours = |hook: &Value| is_surely_own(hook) || !sets_variables && is_shared_hook(config_of(hook));
+    settings.iter().any(|settings| any(Some(&listing_of(settings)), &WHERE_ASKED, &[tool], &is_ours))
+}
+
+fn any(listed: Option<&Value>, events: &[&str], names: &[&str], is_ours: &dyn Fn(&Value) -> bool) -> bool {
     let hooks = listed.and_then(|listed| listed.get("hooks")?.as_array());
     let (Some(listed), Some(hooks)) = (listed, hooks) else { return true };
     let is_of_events = |hook: &&Value| events.iter().any(|event| hook["event"] == *event);
     let matcher = |hook: &Value| hook["matcher"].as_str().unwrap_or_default().to_owned();
-    let is_for = |hook: &Value| !is_own(hook) && names.iter().any(|name| matches(&matcher(hook), name));
+    let is_for = |hook: &Value| !is_ours(hook) && names.iter().any(|name| matches(&matcher(hook), name));
     let has_hidden = listed["policy"]["policyHookCount"].as_u64().is_some_and(|count| count > 0);
     has_hidden || hooks.iter().filter(is_of_events).any(is_for)
 }
 
 /// The hooks in one file of settings, in the form in which a Claude Code that runs lists all of them.
-pub(in crate::agents::claude) fn listing_of(settings: &Value) -> Value {
+fn listing_of(settings: &Value) -> Value {
     let events = settings["hooks"].as_object().into_iter().flatten();
     let groups =
         events.flat_map(|(event, groups)| groups.as_array().into_iter().flatten().map(move |group| (event, group)));
@@ -46,7 +56,21 @@ pub(in crate::agents::claude) fn listing_of(settings: &Value) -> Value {
 
 /// Of ours: in a session that we drive they say nothing.
 fn is_own(hook: &Value) -> bool {
-    is_our_hook(&hook["editable"]["config"]) || hook["pluginName"] == OWN_PLUGIN
+    is_our_hook(config_of(hook)) || hook["pluginName"] == OWN_PLUGIN
+}
+
+/// A hook that only looks like ours may be anybody's: one of ours runs this very program.
+fn is_surely_own(hook: &Value) -> bool {
+    let real = |path: &Path| std::fs::canonicalize(path).ok();
+    let is_this = |program: &str| {
+        let program = Path::new(program);
+        program.is_absolute() && real(program).is_some_and(|real| std::env::current_exe().is_ok_and(|own| own == real))
+    };
+    hook["pluginName"] == OWN_PLUGIN || installed_program(config_of(hook)).is_some_and(is_this)
+}
+
+fn config_of(hook: &Value) -> &Value {
+    &hook["editable"]["config"]
 }
 
 /// Whether a matcher may mean the tool: nothing or a star is every tool, names stand with `|` or commas between them, and all
@@ -65,6 +89,7 @@ fn matches(matcher: &str, tool: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use portcullis_wire::hooks::own::SHARED_LINE;
 
     fn listed(event: &str, matcher: &str, config: &Value) -> Value {
         let hook = json!({"event": event, "matcher": matcher, "editable": {"config": config}});
@@ -114,13 +139,40 @@ mod tests {
     #[test]
     fn hooks_of_a_file_are_found_there() {
         let answer = json!({"type": "command", "command": "answer"});
-        let ours = json!({"type": "command", "command": "/bin/portcullis", "args": ["hook", "--installed", "6"]});
         let settings = |hook: &Value| json!({"hooks": {"PermissionRequest": [{"matcher": "Bash", "hooks": [hook]}]}});
-        let may = |settings: &Value, tool: &str| may_answer(Some(&listing_of(settings)), &[tool]);
+        let may = |settings: &Value, tool: &str| may_answer_by(std::slice::from_ref(settings), tool);
         assert!(may(&settings(&answer), "Bash") && !may(&settings(&answer), "Edit"));
-        assert!(!may(&settings(&ours), "Bash") && !may(&json!({}), "Bash"));
+        assert!(!may(&json!({}), "Bash"));
         assert!(!may(&json!({"hooks": {"PreToolUse": [{"hooks": [answer]}]}}), "Bash"));
         assert!(may(&json!({"hooks": {"PermissionRequest": [{"hooks": [answer]}]}}), "Bash"), "it has no matcher");
+    }
+
+    #[test]
+    fn what_only_looks_like_a_hook_of_ours_is_anybodys() {
+        let program = std::env::current_exe().unwrap();
+        let running = |program: &str, args: &[&str]| json!({"type": "command", "command": program, "args": args});
+        let settings = |hook: &Value| json!({"hooks": {"PermissionRequest": [{"hooks": [hook]}]}});
+        let may = |files: &[Value]| may_answer_by(files, "Bash");
+        let ours = running(program.to_str().unwrap(), &["hook", "--installed", "6"]);
+        assert!(!may(&[settings(&ours)]));
+        let folder = tempfile::tempdir().unwrap();
+        let link = folder.path().join("portcullis");
+        std::os::unix::fs::symlink(&program, &link).unwrap();
+        assert!(!may(&[settings(&running(link.to_str().unwrap(), &["hook", "--installed", "6"]))]));
+        for other in [
+            running("/bin/portcullis", &["hook", "--installed", "6"]),
+            running("./x/portcullis", &["hook"]),
+            running(program.to_str().unwrap(), &["hook", "--installed", "6", "; x"]),
+            running("/bin/sh", &["-c", "x", program.to_str().unwrap(), "hook", "--installed", "6"]),
+            json!({"type": "command", "command": "echo yes; if false; then portcullis hook; fi"}),
+            json!({"type": "mcp_tool", "server": "x", "tool": "hook", "input": {"hook_event_name": "PermissionRequest"}}),
+        ] {
+            assert!(may(&[settings(&other)]), "{other}");
+            assert!(may_answer(Some(&listing_of(&settings(&other))), &["Bash"]), "{other}");
+        }
+        let shared = settings(&json!({"type": "command", "command": SHARED_LINE}));
+        assert!(!may(std::slice::from_ref(&shared)));
+        assert!(may(&[shared, json!({"env": {"PATH": "/proj"}})]), "another program may be found");
     }
 
     #[test]

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::{HandedOut, HookAnswer, HookSession};
-use crate::agents::claude::others_hooks::{listing_of, may_answer};
+use crate::agents::claude::others_hooks::may_answer_by;
 use crate::agents::claude::{before_output, heeds_ask};
 use crate::fixed;
 use crate::session::gatekeeper::{
@@ -29,6 +29,9 @@ const TELLS_BATCHES: u32 = 3;
 const DEFAULT_HOOK_TIMEOUT: Duration = Duration::from_secs(600);
 /// Where nobody sits at the terminal nothing else ends the wait.
 const UNATTENDED_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+
+/// So long a path in a project's settings is followed.
+const LOOKED_WITHIN: Duration = Duration::from_secs(2);
 
 /// The tool of a call of which not even that could be read.
 const UNKNOWN_TOOL: &str = "an unknown tool";
@@ -138,10 +141,11 @@ pub(crate) async fn judge_alone(judge: &Judge, call: HookCall, is_attended: bool
 /// Whether a hook that a project brings may answer in the person's place where Claude Code asks about a call of the tool. One
 /// in the user's own settings is the user's word.
 async fn may_project_answer(judge: &Judge, tool: &str) -> bool {
-    match judge.settings_of_project().await {
-        Some(settings) => settings.iter().any(|settings| may_answer(Some(&listing_of(settings)), &[tool])),
-        None => true,
-    }
+    let Some(settings) = judge.settings_of_project().await else { return true };
+    let tool = tool.to_owned();
+    let looking = tokio::task::spawn_blocking(move || may_answer_by(&settings, &tool));
+    // A path in such a file may lead to a disk that does not answer.
+    tokio::time::timeout(LOOKED_WITHIN, looking).await.ok().and_then(Result::ok).unwrap_or(true)
 }
 
 fn capabilities(call: &HookCall, is_attended: bool) -> Capabilities {

@@ -339,10 +339,15 @@ fn what_was_said_while_nobody_looked_stands_in_the_order_in_which_it_was_said() 
     for number in ["one", "two"] {
         site.gate.say("/?label=api", &format!("question {number}")).expect(200);
         session.next_event();
-        let now = chrono::Utc::now().format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+        let now = chrono::Utc::now();
         let content = json!([{"type": "text", "text": format!("answer {number}")}]);
         let message = json!({"id": number, "content": content});
-        writeln!(transcript, "{}", json!({"type": "assistant", "timestamp": now, "message": message})).unwrap();
+        let timestamp = now.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string();
+        writeln!(transcript, "{}", json!({"type": "assistant", "timestamp": timestamp, "message": message})).unwrap();
+        // What is said in the same millisecond has no order.
+        while chrono::Utc::now().timestamp_millis() <= now.timestamp_millis() {
+            std::hint::spin_loop();
+        }
     }
     let page = site.page(&[], DESKTOP);
     page.click(".session");

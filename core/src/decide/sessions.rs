@@ -66,8 +66,9 @@ fn is_for_others(state: &State, session: SessionId, event: EventId) -> bool {
     let Some(tracked) = state.event(event) else { return false };
     match tracked.life {
         EventLife::Expired { .. } | EventLife::Dropped { .. } | EventLife::Dead { .. } => true,
-        EventLife::Waiting => tracked.to.is_some_and(|to| to != session),
-        EventLife::Delivered { .. } | EventLife::Seen { .. } => false,
+        EventLife::Waiting | EventLife::Delivered { .. } | EventLife::Seen { .. } => {
+            tracked.to.is_some_and(|to| to != session)
+        }
     }
 }
 

@@ -125,3 +125,54 @@ fn what_went_to_another_session_is_taken_back_from_the_one_that_was_away() {
         "#]],
     );
 }
+
+#[test]
+fn what_another_session_was_given_is_taken_back_from_the_one_that_was_away() {
+    check(
+        "0 attach 1 api
+         1 say 1 tom : one
+         2 lose 1
+         3 attach 2 api
+         14 tick
+         15 wrote 2 1
+         16 attach 1 api holding=1",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 say 1 tom : one
+              + event 1 of tom in chat 1 for session 1
+              > ok
+              > wake session 1 for [1]
+              > publish event 1
+            2 lose 1
+              + session 1 lost
+              > done
+              > publish session 1
+            3 attach 2 api
+              + session 2 attached as api-2, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            14 tick
+              + session 1 ended: its process went away
+              + events 1 moved to session 2, perhaps again
+              > done
+              > publish session 1
+              > wake session 2 for [1]
+            15 wrote 2 1
+              + session 2 wrote 1
+              > done
+              > wake session 2 for []
+              > publish event 1
+            16 attach 1 api holding=1
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > take event 1 back from session 1
+              > wake session 1 for []
+        "#]],
+    );
+}

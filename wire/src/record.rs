@@ -59,7 +59,7 @@ pub fn write_into(body: &mut Vec<u8>, record: &Record) -> serde_json::Result<Opt
     // Most bodies fit, so that few have to move while they are written.
     body.reserve(384);
     let is_written = match record {
-        Record::Received { event, to } => skeleton::received::put_plain(body, event, *to)?,
+        Record::Received { event, to } => skeleton::received::put_plain(body, event, *to),
         Record::Wrote { session, events, way } => {
             put_wrote(body, *session, events, *way);
             true

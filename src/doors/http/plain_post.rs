@@ -138,7 +138,7 @@ impl<'a> PlainPost<'a> {
             && kind.is_none_or(is_common_text)
             && accept.is_none_or(|accept| accept == "*/*")
             && connection.is_none_or(|connection| connection.eq_ignore_ascii_case("keep-alive"));
-        let length = length.filter(|_| is_plain).and_then(number)?;
+        let length = length.filter(|_| is_plain).map(str::as_bytes).and_then(number)?;
         let body = bytes.get(head..head + length)?;
         let text = std::str::from_utf8(body).ok().filter(|text| !text.is_empty())?;
         Some((Self { token: token_in(authorization?)?, names_sender: sender.is_some(), label, text }, head + length))
@@ -183,9 +183,9 @@ fn is_visible(value: &str) -> bool {
 }
 
 /// A length as everyone writes it.
-fn number(text: &str) -> Option<usize> {
-    let is_number = (1..=8).contains(&text.len()) && text.bytes().all(|digit| digit.is_ascii_digit());
-    if is_number { text.parse().ok() } else { None }
+fn number(digits: &[u8]) -> Option<usize> {
+    let is_number = (1..=8).contains(&digits.len()) && digits.iter().all(u8::is_ascii_digit);
+    is_number.then(|| digits.iter().fold(0, |number, digit| number * 10 + usize::from(digit - b'0')))
 }
 
 /// Writes answers as the server does.

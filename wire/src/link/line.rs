@@ -37,7 +37,7 @@ pub fn put_event(bytes: &mut Vec<u8>, frame: EventFrame<'_>) -> serde_json::Resu
     match &frame.text {
         Words::Plain(text) if says_all(&frame, text) => {
             bytes.extend_from_slice(BEFORE.as_bytes());
-            put_line(bytes, &frame, text)?;
+            put_line(bytes, &frame, text);
             bytes.extend_from_slice(BEHIND.as_bytes());
         }
         _ => serde_json::to_writer(&mut *bytes, &GateMessage::Event(frame))?,
@@ -69,9 +69,9 @@ fn is_plain(value: &str) -> bool {
 }
 
 /// The same bytes as [`crate::channel::event_line`] writes.
-fn put_line(bytes: &mut Vec<u8>, frame: &EventFrame<'_>, text: &str) -> serde_json::Result<()> {
+fn put_line(bytes: &mut Vec<u8>, frame: &EventFrame<'_>, text: &str) {
     bytes.extend_from_slice(CONTENT.as_bytes());
-    put_quoted(bytes, text)?;
+    put_quoted(bytes, text);
     let mut put = |before: &str, value: &[u8]| {
         bytes.extend_from_slice(before.as_bytes());
         bytes.extend_from_slice(value);
@@ -93,7 +93,6 @@ fn put_line(bytes: &mut Vec<u8>, frame: &EventFrame<'_>, text: &str) -> serde_js
         put(":\"", value.as_bytes());
     }
     bytes.extend_from_slice(b"}}}");
-    Ok(())
 }
 
 /// Whose a line is: all that is looked at before it is pushed.

@@ -57,7 +57,7 @@ impl KnownHead {
         let rest = bytes.strip_prefix(self.before.as_slice()).filter(|_| !self.before.is_empty())?;
         let digits = rest.iter().position(|byte| !byte.is_ascii_digit())?;
         let (length, rest) = rest.split_at(digits);
-        let length = std::str::from_utf8(length).ok().and_then(number)?;
+        let length = number(length)?;
         let body = rest.strip_prefix(self.behind.as_slice())?.get(..length)?;
         let text = std::str::from_utf8(body).ok().filter(|text| !text.is_empty())?;
         let (token, label) = (self.token.as_str(), self.label.as_deref());

@@ -89,7 +89,7 @@ pub(crate) fn serialize<S: Serializer>(
 
 /// Writes the bytes that serde writes, for an event that says nothing out of the ordinary: nearly all are such, and this
 /// takes a fraction of the time. False for any other, and then nothing is written.
-pub(crate) fn put_plain(body: &mut Vec<u8>, event: &Event, to: Option<SessionId>) -> serde_json::Result<bool> {
+pub(crate) fn put_plain(body: &mut Vec<u8>, event: &Event, to: Option<SessionId>) -> bool {
     let is_plain = event.credential.is_none()
         && event.device.is_none()
         && event.scope == TokenScope::Everything
@@ -97,7 +97,7 @@ pub(crate) fn put_plain(body: &mut Vec<u8>, event: &Event, to: Option<SessionId>
         && event.idempotency_key.is_none()
         && event.given().next().is_none();
     if !is_plain {
-        return Ok(false);
+        return false;
     }
     let put_id = |body: &mut Vec<u8>, name: &str, id: IdText| {
         for part in [name.as_bytes(), id.as_bytes(), b"\""] {
@@ -107,19 +107,19 @@ pub(crate) fn put_plain(body: &mut Vec<u8>, event: &Event, to: Option<SessionId>
     put_id(body, r#"{"received":{"id":""#, event.id.text());
     for (name, text) in [(r#","via":"#, event.via.name()), (r#","sender":"#, event.sender.as_str())] {
         body.extend_from_slice(name.as_bytes());
-        put_quoted(body, text)?;
+        put_quoted(body, text);
     }
     if event.directs {
         body.extend_from_slice(br#","directs":true"#);
     }
     body.extend_from_slice(br#","chat":"#);
-    put_quoted(body, event.chat.as_str())?;
+    put_quoted(body, event.chat.as_str());
     match &event.address {
         Address::Open => {}
         Address::Session(session) => put_id(body, r#","session":""#, session.text()),
         Address::Label(label) => {
             body.extend_from_slice(br#","label":"#);
-            put_quoted(body, label.as_str())?;
+            put_quoted(body, label.as_str());
         }
     }
     if let Some(to) = to {
@@ -127,16 +127,16 @@ pub(crate) fn put_plain(body: &mut Vec<u8>, event: &Event, to: Option<SessionId>
     }
     for (place, (name, value)) in event.attributes.iter().enumerate() {
         body.extend_from_slice(if place == 0 { br#","attributes":[["# } else { b",[" });
-        put_quoted(body, name)?;
+        put_quoted(body, name);
         body.push(b',');
-        put_quoted(body, value)?;
+        put_quoted(body, value);
         body.push(b']');
     }
     if !event.attributes.is_empty() {
         body.push(b']');
     }
     body.extend_from_slice(b"}}");
-    Ok(true)
+    true
 }
 
 pub(crate) fn deserialize<'de, D: Deserializer<'de>>(

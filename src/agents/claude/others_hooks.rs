@@ -63,9 +63,11 @@ fn is_own(hook: &Value) -> bool {
 /// and of a plugin's hook the client does not tell what exactly it runs: so none of those is surely ours.
 fn is_surely_own(hook: &Value) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
+    // Not every system follows the links in the path of a program that runs.
+    let own = || std::env::current_exe().ok().and_then(|own| real(&own));
     let is_this = |program: &str| {
         let program = Path::new(program);
-        program.is_absolute() && real(program).is_some_and(|real| std::env::current_exe().is_ok_and(|own| own == real))
+        program.is_absolute() && real(program).is_some_and(|real| own() == Some(real))
     };
     installed_program(config_of(hook)).is_some_and(is_this)
 }

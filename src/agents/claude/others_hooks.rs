@@ -1,5 +1,5 @@
-//! Hooks of the user that are for a tool of Claude Code: they know it by its name, and would not see ours in its place. Some
-//! of them answer when Claude Code asks a person.
+//! Hooks that are not ours, of the user and of others: those for a tool of Claude Code know it by its name, and would not see
+//! ours in its place. Some answer when Claude Code asks a person.
 
 use std::path::Path;
 

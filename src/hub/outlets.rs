@@ -18,8 +18,9 @@ use crate::store::Store;
 /// Events on their way to one process and not yet confirmed: this many, or this many bytes.
 const WINDOW: usize = 512;
 const WINDOW_BYTES: usize = 8 << 20;
-/// The window, and as many verdicts and orders.
-const CAPACITY: usize = WINDOW + 512;
+/// The window, a word for each event of it that is taken back, and as many verdicts and orders: many events may be taken back
+/// from a process before it has read the first of them.
+const CAPACITY: usize = 2 * WINDOW + 512;
 
 /// What is sent to an attached process.
 #[derive(Debug)]

@@ -20,7 +20,8 @@ const LIKE_LATIN = /[\u0251\u0261\u0269\u2160-\u217f\uff21-\uff3a\uff41-\uff5a\u
 /** The same for what someone decides about: such a blank or letter makes it another file, argument or address. */
 export const exactly = (text) => shown(text).replace(BLANKS_AND_SIGNS, number).replace(WORDS, (word) => (/[A-Za-z]/.test(word) ? word.replace(LIKE_LATIN, number) : word));
 
-const ADDRESSES = /\b(?:https?|ftp|wss?):\/\/([^\s"'`<>|;&()/?#]+)/giu;
+/** Before an @ may stand anything up to the end of the host, also what would end an address elsewhere in a text. */
+const ADDRESSES = /\b(?:https?|ftp|wss?):\/\/((?:[^\s/?#]*@)?[^\s"'`<>|;&()/?#]+)/giu;
 
 /**
  * The hosts that addresses in these texts lead to, where that is not what they show: another name stands before an @, or the

@@ -105,7 +105,8 @@ const TURNING = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufeff]|[\u{10800}-\u{10fff}\
 /** Letters of two scripts in one word, and signs that look like the slash or the dot of an address: the page spells them out. */
 const LOOKS_LIKE = /[A-Za-z][\p{L}\p{N}]*(?!\p{Script=Latin})\p{L}|(?!\p{Script=Latin})\p{L}[\p{L}\p{N}]*[A-Za-z]|[\u2024\u2044\u2215\u29f8\uff0e\uff0f]|\u{1d159}/u;
 
-const ADDRESSES = /:\/\/([^\s"'`<>|;&()/?#]+)/gu;
+/** Before an @ may stand anything up to the end of the host, also what would end an address elsewhere in a text. */
+const ADDRESSES = /:\/\/((?:[^\s/?#]*@)?[^\s"'`<>|;&()/?#]+)/gu;
 
 /** Whether the host of an address is another than it shows: behind a name, in other letters, or as a number. The page says which. */
 const leadsElsewhere = (text) => [...text.matchAll(ADDRESSES)].some(([, authority]) => hostOf(authority) !== authority.replace(/:\d*$/, "").toLowerCase());

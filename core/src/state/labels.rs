@@ -6,7 +6,7 @@ use super::State;
 use crate::event::Label;
 use crate::ids::{Moment, SessionId};
 use crate::people::TokenScope;
-use crate::session::SessionAbout;
+use crate::session::{Session, SessionAbout};
 
 /// The labels of sessions that ended, and when. People still have such a name in their heads and in their scripts.
 pub(super) type LabelMemory = BTreeMap<Label, Moment>;
@@ -18,9 +18,10 @@ const MOST: usize = 10_000;
 
 impl State {
     /// The label for a session that attaches: the one it has or goes on with, else the one it wants if that is free, else
-    /// that one with a number.
+    /// that one with a number. One that had ended and comes back may find its label with another.
     pub(crate) fn label_for(&self, session: SessionId, about: &SessionAbout, now: Moment) -> Label {
-        if let Some(known) = self.session(session) {
+        let has_it_still = |known: &&Session| !known.has_ended() || !self.is_lived_by(&known.label, &[session]);
+        if let Some(known) = self.session(session).filter(has_it_still) {
             return known.label.clone();
         }
         self.inherited_label(session, about).unwrap_or_else(|| self.free_label(session, about, now))

@@ -1,5 +1,5 @@
-//! Hooks of the user that are for a tool of Claude Code: they know it by its name, and would not see ours in its place. Some
-//! of them answer when Claude Code asks a person.
+//! Hooks that are not ours, of the user and of others: those for a tool of Claude Code know it by its name, and would not see
+//! ours in its place. Some answer when Claude Code asks a person.
 
 use std::path::Path;
 
@@ -59,14 +59,17 @@ fn is_own(hook: &Value) -> bool {
     is_our_hook(config_of(hook)) || hook["pluginName"] == OWN_PLUGIN
 }
 
-/// A hook that only looks like ours may be anybody's: one of ours runs this very program.
+/// A hook that only looks like ours may be anybody's: one of ours runs this very program. Anybody may give a plugin our name,
+/// and of a plugin's hook the client does not tell what exactly it runs: so none of those is surely ours.
 fn is_surely_own(hook: &Value) -> bool {
     let real = |path: &Path| std::fs::canonicalize(path).ok();
+    // Not every system follows the links in the path of a program that runs.
+    let own = || std::env::current_exe().ok().and_then(|own| real(&own));
     let is_this = |program: &str| {
         let program = Path::new(program);
-        program.is_absolute() && real(program).is_some_and(|real| std::env::current_exe().is_ok_and(|own| own == real))
+        program.is_absolute() && real(program).is_some_and(|real| own() == Some(real))
     };
-    hook["pluginName"] == OWN_PLUGIN || installed_program(config_of(hook)).is_some_and(is_this)
+    installed_program(config_of(hook)).is_some_and(is_this)
 }
 
 fn config_of(hook: &Value) -> &Value {
@@ -170,6 +173,8 @@ mod tests {
             assert!(may(&[settings(&other)]), "{other}");
             assert!(may_answer(Some(&listing_of(&settings(&other))), &["Bash"]), "{other}");
         }
+        let of_plugin = json!({"event": "PermissionRequest", "matcher": "", "pluginName": "portcullis"});
+        assert!(may_answer(Some(&json!({"hooks": [of_plugin]})), &["Bash"]), "anybody may call a plugin so");
         let shared = settings(&json!({"type": "command", "command": SHARED_LINE}));
         assert!(!may(std::slice::from_ref(&shared)));
         assert!(may(&[shared, json!({"env": {"PATH": "/proj"}})]), "another program may be found");

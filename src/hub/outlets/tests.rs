@@ -91,3 +91,21 @@ async fn what_was_not_sent_is_not_taken_back() {
         assert_eq!(process.next_taken_back().await, *event);
     }
 }
+
+#[tokio::test]
+async fn a_process_that_reads_nothing_while_all_that_it_was_sent_is_taken_back_is_not_left_behind() {
+    let (hub, ..) = hub_on(Store::memory()).await;
+    let mut process = Process::attach(&hub, mint(SessionId::new)).await;
+    let sent = send(&hub, "calm", &vec!["x"; WINDOW + 1]).await;
+    for event in &sent[..WINDOW] {
+        drop_event(&hub, *event).await;
+    }
+    for event in &sent[..WINDOW] {
+        assert_eq!(process.next_event().await.0, [*event]);
+    }
+    assert_eq!(process.next_taken_back().await, sent[0]);
+    assert_eq!(process.next_event().await.0, [sent[WINDOW]]);
+    for event in &sent[1..WINDOW] {
+        assert_eq!(process.next_taken_back().await, *event);
+    }
+}

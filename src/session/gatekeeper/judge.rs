@@ -134,8 +134,11 @@ impl Judge {
 
     /// What the client's settings in the project say; none where that cannot be told in time, or not for all of them.
     pub(crate) async fn settings_of_project(&self) -> Option<Vec<Value>> {
-        let said = self.within(|judged_in| judged_in.rules.settings_of_project(&judged_in.folder));
-        said.await.flatten()
+        let said = self.in_time(|judged_in| judged_in.rules.settings_of_project(&judged_in.folder)).await;
+        if said.is_none() {
+            tracing::warn!("the project's settings were not read in time, and may have a hook that answers");
+        }
+        said.flatten()
     }
 
     /// The file that the call would replace as a whole, for whoever decides; none where there is none, and where that cannot be
@@ -166,8 +169,17 @@ impl Judge {
         judged.await.unwrap_or_else(|| vec![false; count])
     }
 
-    /// What comes out in time; none where it is late.
+    /// What the rules say in time; none where they are late.
     async fn within<T: Send + 'static>(&self, work: impl FnOnce(&JudgedIn) -> T + Send + 'static) -> Option<T> {
+        let judged = self.in_time(work).await;
+        if judged.is_none() {
+            tracing::warn!("a call was not judged within {:?}, and is asked for", longest());
+        }
+        judged
+    }
+
+    /// What comes out in time; none where it is late.
+    async fn in_time<T: Send + 'static>(&self, work: impl FnOnce(&JudgedIn) -> T + Send + 'static) -> Option<T> {
         let judged_in = Arc::clone(&self.judged_in);
         let judging = async {
             let place = Arc::clone(&self.places).acquire_owned().await.ok()?;
@@ -179,12 +191,7 @@ impl Judge {
             });
             judging.await.ok()
         };
-        let limit = fixed::wait("JUDGED_WITHIN", JUDGED_WITHIN);
-        let judged = tokio::time::timeout(limit, judging).await.ok().flatten();
-        if judged.is_none() {
-            tracing::warn!("a call was not judged within {limit:?}, and is asked for");
-        }
-        judged
+        tokio::time::timeout(longest(), judging).await.ok().flatten()
     }
 
     /// Decides before a call, or about its permission, where nobody else can: what a person must decide is left to the
@@ -220,6 +227,10 @@ impl JudgedIn {
         }
         context
     }
+}
+
+fn longest() -> Duration {
+    fixed::wait("JUDGED_WITHIN", JUDGED_WITHIN)
 }
 
 fn call(request: &ToolRequest) -> Call {

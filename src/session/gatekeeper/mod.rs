@@ -162,7 +162,8 @@ impl Gatekeeper {
         } else if !judgement.must_be_asked() && outside.is_none() {
             return Decision::NoDecision.into();
         }
-        if asks_a_person(&request, &judgement) && !others_may_answer.await {
+        let is_heeded = asks_a_person(&request, &judgement);
+        if is_heeded && !others_may_answer.await {
             // The stop may have come meanwhile.
             if let Some(denied) = self.denied_by_stop(RefusedAt::Before, &request, &call) {
                 return denied.into();
@@ -172,9 +173,10 @@ impl Gatekeeper {
         }
         if request.capabilities.waits.is_some_and(|waits| waits < SHORTEST_HOLD) {
             self.record_refused(RefusedAt::Before, &request, &call, "old hooks", None);
+            let because = if is_heeded { "a hook of somebody else may answer in their place, " } else { "" };
             return Decision::deny(format!(
-                "A person must decide this ({}), and the installed hooks are too old to wait for one: run `portcullis \
-                 install --hooks` again.",
+                "A person must decide this ({}), {because}and the installed hooks are too old to wait for one: run \
+                 `portcullis install --hooks` again.",
                 outside.unwrap_or(judgement.why)
             ))
             .into();

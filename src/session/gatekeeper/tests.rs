@@ -221,6 +221,16 @@ async fn a_client_with_old_hooks_is_denied_what_people_must_decide() {
     assert!(message.contains("portcullis install --hooks"), "{message}");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_call_that_is_held_because_of_a_hook_of_somebody_else_is_denied_with_that_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut short = request("rm -rf ~");
+    short.capabilities.waits = Some(Duration::from_secs(10));
+    let answer = gatekeeper(folder.path()).before(short, &CancellationToken::new(), ready(true)).await;
+    let Decision::Deny { message, .. } = answer.decision else { panic!("{answer:?}") };
+    assert!(message.contains("a hook of somebody else"), "{message}");
+}
+
 /// As if file systems that do not answer kept every place, so that each look takes as long as it may.
 #[tokio::test(start_paused = true)]
 async fn a_held_call_is_answered_before_the_client_gives_up_however_long_it_was_looked_at() {

@@ -35,9 +35,12 @@ pub(super) fn text(data: String) -> String {
     if let Some(value) = mended(data.as_bytes()) {
         return value.to_string();
     }
-    let is_message = serde_json::from_str::<ServerJsonRpcMessage>(&data).is_ok();
-    let error = unreadable_answer(data.as_bytes()).filter(|_| !is_message);
-    error.and_then(|error| serde_json::to_string(&error).ok()).unwrap_or(data)
+    // Looked at first: what is no answer need not be read here and once more by whoever parses it.
+    let Some(error) = unreadable_answer(data.as_bytes()) else { return data };
+    if serde_json::from_str::<ServerJsonRpcMessage>(&data).is_ok() {
+        return data;
+    }
+    serde_json::to_string(&error).unwrap_or(data)
 }
 
 /// Under this name in its `_meta` a result carries itself as it came: rmcp drops the fields that it does not know.

@@ -50,11 +50,12 @@ impl StderrRing {
         self
     }
 
-    /// The last lines, for people and for clients, and thus without secrets.
+    /// The last lines, for people and for clients, and thus without secrets, also such as began in a line before.
     pub(crate) fn last_lines(&self, most: usize) -> String {
         let text = String::from_utf8_lossy(locked(&self.kept).make_contiguous()).trim_end().to_owned();
-        let lines: Vec<&str> = text.lines().collect();
-        mask(&lines[lines.len().saturating_sub(most)..].join("\n")).0.into_owned()
+        let masked = mask(&text).0;
+        let lines: Vec<&str> = masked.lines().collect();
+        lines[lines.len().saturating_sub(most)..].join("\n")
     }
 
     /// Keeps why the server is ended by us, and nothing of what it says of that.
@@ -205,5 +206,18 @@ impl Drop for ServerProcess {
     /// Whoever did not close it has no time to wait for it.
     fn drop(&mut self) {
         self.signal(Signal::KILL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_lines_hold_no_secret_that_began_before_them() {
+        let ring = StderrRing::default();
+        let key = ["MIIEowIBAAKCAQEA0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ"];
+        ring.add(format!("-----BEGIN PRIVATE KEY-----\n{}\nfailed\n", key.join("\n")).as_bytes());
+        assert_eq!(ring.last_lines(2), "ABCD***\nfailed");
     }
 }

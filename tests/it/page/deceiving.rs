@@ -79,11 +79,15 @@ fn an_address_that_leads_elsewhere_than_it_shows_says_where() {
         ),
         ("mcp__web__get", json!({"request": {"url": "http://2130706433:8080/"}}), "127.0.0.1"),
         ("Bash", json!({"command": "curl https://good.example\\\\@evil.example/"}), "evil.example, good.example"),
+        ("WebFetch", json!({"url": "https://github.com&@evil.example/x", "prompt": "p"}), "evil.example"),
+        ("Bash", json!({"command": "curl 'https://github.com;@evil.example/x'"}), "evil.example"),
+        ("Bash", json!({"command": "curl 'https://github.com(@evil.example/x'"}), "evil.example"),
+        ("Bash", json!({"command": "curl 'https://github.com|@evil.example/x'"}), "evil.example"),
         ("Bash", json!({"command": "curl http://localhost:$PORT/ https://Docs.example:8443/a@b http://[::1]:80/"}), ""),
     ];
-    for (tool, input, host) in inputs {
+    for (number, (tool, input, host)) in inputs.into_iter().enumerate() {
         let hook = json!({"hook_event_name": "PermissionRequest", "session_id": "s-1", "cwd": home.project(),
-            "tool_name": tool, "tool_input": input, "tool_use_id": format!("t-{host}")});
+            "tool_name": tool, "tool_input": input, "tool_use_id": format!("t-{number}")});
         let _posted = post_hook(&gate, &token, &hook);
         let code = gate.only_ask()["code"].as_str().unwrap().to_owned();
         page.see(&format!("[data-code={code}]"));
@@ -101,6 +105,10 @@ fn an_address_that_leads_elsewhere_than_it_shows_says_where() {
 fn a_notification_of_what_may_look_like_something_else_has_no_buttons() {
     for command in [
         "touch https://github.com@evil.example/x",
+        "touch 'https://github.com&@evil.example/x'",
+        "touch 'https://github.com;@evil.example/x'",
+        "touch 'https://github.com(@evil.example/x'",
+        "touch 'https://github.com|@evil.example/x'",
         "touch p\u{430}ypal.txt",
         "touch ftp://0x7f000001/x",
         "touch http://2130706433:80",

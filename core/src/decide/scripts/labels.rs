@@ -301,3 +301,51 @@ fn sessions_one_after_another_have_one_label_and_those_next_to_each_other_have_t
         "#]],
     );
 }
+
+#[test]
+fn a_session_that_comes_back_has_its_label_unless_another_was_given_it_meanwhile() {
+    check(
+        "0 attach 1 api
+         1 end 1
+         2 attach 1 api
+         3 end 1
+         4 attach 2 api
+         5 attach 1 api
+         6 say 1 tom to=label:api : the one that has it now",
+        &expect![[r#"
+            0 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            1 end 1
+              + session 1 ended: bye
+              > done
+              > publish session 1
+            2 attach 1 api
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            3 end 1
+              + session 1 ended: bye
+              > done
+              > publish session 1
+            4 attach 2 api
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            5 attach 1 api
+              + session 1 attached as api-2, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            6 say 1 tom to=label:api : the one that has it now
+              + event 1 of tom in chat 1 for session 2
+              > ok
+              > wake session 2 for [1]
+              > publish event 1
+        "#]],
+    );
+}

@@ -17,6 +17,9 @@ const REMEMBERED_PUSHES: usize = 64;
 
 /// Events given to the model and remembered until their turn ends: more than fit into the hooks of one turn.
 const REMEMBERED_GIVEN: usize = 1024;
+/// Events taken back and remembered, for an answer that was on its way with them: more than any answer holds. The oldest is
+/// forgotten, and would at worst be given once more.
+const REMEMBERED_TAKEN_BACK: usize = 1024;
 
 /// What went into one answer to a hook: confirmed when the client has it, else taken back.
 #[derive(Debug, Default)]
@@ -58,6 +61,8 @@ pub(super) struct HookInbox {
     woken: Vec<EventId>,
     /// Events that are part of the turn.
     of_turn: Vec<EventId>,
+    /// What the gate has taken back and not sent again: an answer to a hook may be on its way with it.
+    taken_back: VecDeque<EventId>,
     /// How often the session was kept from stopping since a person spoke.
     continuations: u8,
 }
@@ -72,6 +77,7 @@ impl HookInbox {
             turn: Turn::Idle,
             woken: vec![],
             of_turn: vec![],
+            taken_back: VecDeque::new(),
             continuations: 0,
         }
     }
@@ -89,6 +95,20 @@ impl HookInbox {
     /// Hooks are installed. True when that is news.
     pub(super) fn note_hooks(&mut self) -> bool {
         !std::mem::replace(&mut self.has_hooks, true)
+    }
+
+    /// Hooks take this one.
+    pub(super) fn put(&mut self, event: EventFrame<'static>) {
+        self.taken_back.retain(|taken_back| !event.ids().any(|id| id == *taken_back));
+        self.queue.put(event);
+    }
+
+    /// The gate takes this one back: it waits no longer, nor does it wait again when an answer that holds it is lost.
+    pub(super) fn take_back_event(&mut self, event: EventId) {
+        self.queue.take_back(event);
+        self.taken_back.push_back(event);
+        let surplus = self.taken_back.len().saturating_sub(REMEMBERED_TAKEN_BACK);
+        self.taken_back.drain(..surplus);
     }
 
     /// The channel takes this one.
@@ -196,9 +216,11 @@ impl HookInbox {
         (!handed_out.events.is_empty()).then_some((handed_out, text))
     }
 
-    /// The answer may or may not be with the client: what it held waits again, in its place, marked as redelivered.
+    /// The answer may or may not be with the client: what it held waits again, in its place, marked as redelivered. Not what
+    /// was taken back meanwhile, nor a text that has such an event in it: its others are sent again.
     pub(super) fn take_back(&mut self, handed_out: HandedOut) {
         let mut events = handed_out.events;
+        events.retain(|event| !event.ids().any(|id| self.taken_back.contains(&id)));
         events.iter_mut().for_each(|event| event.redelivered = true);
         self.queue.put_back(events);
     }
@@ -285,6 +307,34 @@ mod tests {
         assert_eq!(text.matches("redelivered=\"true\"").count(), 3);
         let ids: Vec<EventId> = handed.events.iter().flat_map(EventFrame::ids).collect();
         assert_eq!(ids, (1..=4).map(|number| event(number, "x").id).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_is_taken_back_while_an_answer_is_on_its_way_does_not_wait_again() {
+        let mut inbox = HookInbox::new(Inbox::new(30));
+        let [first, mut second] = [1, 2].map(|number| event(number, "x"));
+        second.also = vec![event(3, "x").id];
+        inbox.put(first.clone());
+        inbox.put(second.clone());
+        let (answer, _) = inbox.hand_out(&fence, 0).unwrap();
+        inbox.take_back_event(first.id);
+        inbox.take_back_event(second.also[0]);
+        inbox.take_back(answer);
+        assert!(!inbox.queue.has_waiting(), "nor what has it in its text");
+
+        inbox.put(first.clone());
+        let (answer, _) = inbox.hand_out(&fence, 0).unwrap();
+        inbox.take_back(answer);
+        assert!(inbox.queue.has_waiting(), "it was given to the session again");
+    }
+
+    #[test]
+    fn what_is_taken_back_is_remembered_no_longer_than_there_is_room() {
+        let mut inbox = HookInbox::new(Inbox::new(30));
+        for number in 0..2000 {
+            inbox.take_back_event(EventId::new(Moment(number), u128::from(number)));
+        }
+        assert_eq!(inbox.taken_back.len(), REMEMBERED_TAKEN_BACK);
     }
 
     #[test]

@@ -198,7 +198,7 @@ impl HookSession {
             Delivery::Event(frame) => {
                 let mut state = self.state();
                 if state.inbox.hooks_take_events() {
-                    state.inbox.queue.put(frame);
+                    state.inbox.put(frame);
                     self.changed.notify_one();
                     return None;
                 }
@@ -212,7 +212,7 @@ impl HookSession {
                 if state.inbox.hooks_take_events()
                     && let Some(frame) = line.frame()
                 {
-                    state.inbox.queue.put(frame);
+                    state.inbox.put(frame);
                     self.changed.notify_one();
                     return None;
                 }
@@ -246,7 +246,7 @@ impl HookSession {
                 None
             }
             Delivery::TakeBack { event } => {
-                self.state().inbox.queue.take_back(event);
+                self.state().inbox.take_back_event(event);
                 None
             }
             other => Some(other),

@@ -92,6 +92,33 @@ const DOORS: [(&str, &[&str]); 24] = [
     ("src/main.rs", &["cli", "report"]),
 ];
 
+/// The rooms of `core::policy`, in their order.
+const POLICY_ROOMS: [&str; 10] =
+    ["shell", "words", "commands", "lines", "names", "languages", "texts", "files", "critical", "rules"];
+
+/// The files there that use a room behind their own, and which. The list only gets shorter.
+const POLICY_BACK_DOORS: [(&str, &str); 19] = [
+    ("words/setting.rs", "commands"),
+    ("commands/awk.rs", "languages"),
+    ("commands/erasing.rs", "files"),
+    ("commands/erasing.rs", "lines"),
+    ("commands/sed.rs", "languages"),
+    ("lines/perhaps.rs", "rules"),
+    ("lines/shifting.rs", "files"),
+    ("lines/starts.rs", "texts"),
+    ("lines/suspects.rs", "languages"),
+    ("lines/suspects.rs", "texts"),
+    ("names/implied.rs", "files"),
+    ("names/printing.rs", "files"),
+    ("names/sought.rs", "files"),
+    ("languages/general.rs", "texts"),
+    ("languages/input.rs", "texts"),
+    ("languages/placing.rs", "texts"),
+    ("files/call.rs", "critical"),
+    ("files/call.rs", "rules"),
+    ("files/touching.rs", "critical"),
+];
+
 /// Crates that change often or bring I/O, each with the only places that may know them.
 const HOMES: [(&str, &[&str]); 17] = [
     ("agent_client_protocol", &["src/fronts/acp"]),
@@ -196,6 +223,29 @@ fn modules_use_only_the_modules_they_may() {
         }
     }
     assert!(broken.is_empty(), "{}", broken.join("\n"));
+}
+
+#[test]
+fn a_room_of_the_policy_uses_those_before_it() {
+    let place = |room: &str| POLICY_ROOMS.iter().position(|one| *one == room);
+    let mut used = BTreeSet::new();
+    for path in sources(&root().join("core/src/policy")) {
+        let file = path.strip_prefix(root().join("core/src/policy")).unwrap().display().to_string();
+        let Some(own) = file.split('/').next().and_then(place) else { continue };
+        let text = fs::read_to_string(&path).unwrap();
+        // Tests within a file come last.
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        for line in code.lines().filter(|line| !line.trim_start().starts_with("//")) {
+            let rooms = line.split("crate::policy::").skip(1).filter_map(|used| used.split([':', ';']).next());
+            let later = rooms.filter(|room| place(room).is_some_and(|room| room > own));
+            used.extend(later.map(|room| (file.clone(), room.to_owned())));
+        }
+    }
+    let allowed = POLICY_BACK_DOORS.map(|(file, room)| (file.to_owned(), room.to_owned())).into();
+    let new: Vec<_> = used.difference(&allowed).collect();
+    assert!(new.is_empty(), "these use a room that comes later: {new:?}");
+    let gone: Vec<_> = allowed.difference(&used).collect();
+    assert!(gone.is_empty(), "take these off the list: {gone:?}");
 }
 
 #[test]

@@ -19,114 +19,45 @@
 //! The decision is the strictest of the mandatory_asks (safety, and plan mode) and of what the rules say; where no rule speaks,
 //! the mode does. `Judgement::is_asked_by_rule` is for auto mode, `suppress_always` and `quorum` for whoever asks, `risk`
 //! for whoever is asked.
+//!
+//! The rooms, in the order in which they are read; each uses those before it, and of those behind it only a few modules:
+//!
+//! 1. `shell`: a line as its commands and words
+//! 2. `words`: what a word may become, and patterns, paths and options as text
+//! 3. `commands`: what one command does, by its name and its words
+//! 4. `lines`: everything that a line may run
+//! 5. `names`: names of files that stand in a line in another way than as plain words
+//! 6. `languages`: programs with a language of their own
+//! 7. `texts`: commands in texts that something else may run
+//! 8. `files`: every file that a call may touch
+//! 9. `critical`: what is asked for in every mode
+//! 10. `rules`: rules, what they are about, and the ruling
 
-mod access;
-mod archives;
-mod awk;
-mod below;
-mod call;
-mod candidates;
-mod certain;
-mod changing;
-mod cleaning;
-mod client;
-mod code;
-mod command;
-mod conditions;
-mod consent;
-mod copying;
-mod cover;
-mod critical_places;
-mod cutting;
-mod decide;
-mod decision;
-mod dialects;
-mod environment;
-mod erasing;
-mod feeding;
-mod filling;
-mod filters;
-mod find_tests;
-mod folders;
-mod functions;
-mod git;
-mod git_files;
-mod glob;
-mod gluing;
-mod handed_removal;
-mod handing;
-mod implied;
-mod in_texts;
-mod inert;
+mod commands;
+mod critical;
+mod files;
 mod languages;
-mod leaving;
-mod leaving_out;
-mod line;
-mod linking;
-mod matching;
-mod messages;
-mod named;
-mod numbers;
-mod options;
-mod origins;
-mod outside;
+mod lines;
+mod names;
 #[cfg(test)]
 mod padding;
-mod path;
-mod perhaps;
-mod places;
-mod pouring;
-mod printing;
-mod processes;
 #[cfg(test)]
 mod properties;
-mod reading;
-mod readonly;
-mod receivers;
-mod reckoning;
-mod remembered;
-mod removal;
-mod removers;
-mod risk;
-mod rule;
-mod runners;
-mod safety;
-mod saving;
-mod searching;
-mod sed;
-mod sed_words;
-mod seen;
-mod set_by_read;
-mod setting;
-mod shapes;
+mod rules;
 mod shell;
-mod shell_options;
-mod shifting;
-mod skipping;
-mod sought;
-mod starts;
-mod suspects;
 #[cfg(test)]
 mod table;
-mod telling;
-mod templates;
-mod through_links;
-mod tokens;
-mod touching;
-mod uncertain;
-mod unknown_names;
-mod values;
-mod web;
-mod written;
+mod texts;
+mod words;
 
-pub use call::{Call, Context, Disk, Given};
-pub use cover::covers;
-pub use decide::{Judgement, MandatoryAsk, PreparedCall, applies, decide, plainly_denied};
-pub use decision::{Decision, Mode, mode_in_words};
-pub use outside::{OWN_TOOLS, OutsidePolicy, outside_reason, passes_outside_guard};
-pub use path::absolute;
-pub use remembered::remembered;
-pub use risk::{Reason, Risk, RiskLevel, risk, risk_in_words, writes};
-pub use rule::{Origin, Pattern, Rule, RuleSet, RuleSource, primary_field};
-pub use safety::is_protected_name;
-pub use shapes::{is_any_depth, is_literal, is_part};
+pub use critical::safety::is_protected_name;
+pub use files::call::{Call, Context, Disk, Given};
+pub use rules::cover::covers;
+pub use rules::decide::{Judgement, MandatoryAsk, PreparedCall, applies, decide, plainly_denied};
+pub use rules::decision::{Decision, Mode, mode_in_words};
+pub use rules::outside::{OWN_TOOLS, OutsidePolicy, outside_reason, passes_outside_guard};
+pub use rules::remembered::remembered;
+pub use rules::risk::{Reason, Risk, RiskLevel, risk, risk_in_words, writes};
+pub use rules::rule::{Origin, Pattern, Rule, RuleSet, RuleSource, primary_field};
+pub use words::path::absolute;
+pub use words::shapes::{is_any_depth, is_literal, is_part};

@@ -1,11 +1,11 @@
 //! Orders to ed, ex and vim. Understood are those that go to lines, change text by other text, read and write files and run
 //! a line for a shell; an order that works something out is not.
 
-use super::super::options;
 use super::super::shell::ShellWord;
 use super::Meaning;
 use super::input::ProgramInput;
 use super::values;
+use crate::policy::words::options;
 
 /// Settings of vim that only change how a text looks or is written.
 const SETTINGS: &str = "ai autoindent bin binary bomb cp compatible cul cursorline enc encoding eol et expandtab fdm fenc ff \

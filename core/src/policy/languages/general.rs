@@ -1,10 +1,10 @@
 //! Languages in which people write programs. Such code is not understood: it counts what it says plainly.
 
-use super::super::erasing::{REMOVES_FILES, REMOVES_FOLDERS, interprets};
-use super::super::feeding::starts_programs;
 use super::super::shell::ShellWord;
-use super::super::suspects::Found;
 use super::{Meaning, ProgramInput, values};
+use crate::policy::commands::erasing::{REMOVES_FILES, REMOVES_FOLDERS, interprets};
+use crate::policy::lines::suspects::Found;
+use crate::policy::texts::feeding::starts_programs;
 
 /// What code of a language says when it starts programs, or takes what it does from elsewhere.
 const STARTS: [(&str, &[&str]); 5] = [

@@ -1,9 +1,9 @@
 //! What a program reads from its input, as far as it stands in the line.
 
-use super::super::command::name_of;
-use super::super::receivers::is_escaped;
 use super::super::shell::{ANY, Joint, ShellWord, Way};
-use super::super::suspects::Found;
+use crate::policy::commands::command::name_of;
+use crate::policy::lines::suspects::Found;
+use crate::policy::texts::receivers::is_escaped;
 
 #[derive(Debug, PartialEq)]
 pub(super) enum ProgramInput {

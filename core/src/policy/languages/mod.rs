@@ -5,7 +5,8 @@
 //! the rest somebody is asked, in every mode: which command a text puts together, nobody can read in it.
 //!
 //! Languages in which people write programs (python, perl, ruby, node) are not understood. There it counts what code says
-//! plainly: that it starts programs ([`super::feeding`]), and that it removes what it does not name ([`general`]).
+//! plainly: that it starts programs ([`crate::policy::texts::feeding`]), and that it removes what it does not name
+//! ([`general`]).
 
 mod ex;
 mod general;
@@ -16,11 +17,12 @@ mod placing;
 mod query;
 mod terminal;
 
-use super::command::{is_shell, name_of};
-use super::inert::is_inert;
 use super::shell::{Joint, Script, ShellWord};
-use super::suspects::Found;
-use super::{awk, options, sed};
+use crate::policy::commands::command::{is_shell, name_of};
+use crate::policy::commands::inert::is_inert;
+use crate::policy::commands::{awk, sed};
+use crate::policy::lines::suspects::Found;
+use crate::policy::words::options;
 use input::ProgramInput;
 
 /// What a text in the language of a program does, besides what its words say.

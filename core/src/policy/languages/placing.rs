@@ -1,13 +1,13 @@
 //! Scripts for a shell into which `xargs` and `find` put words from elsewhere.
 
-use super::super::filters::PrintedNames;
-use super::super::inert::started;
-use super::super::printing::{Printed, printed};
-use super::super::receivers::marks;
 use super::super::shell::{ANY, Joint, Script, ShellWord, assignment};
-use super::super::starts::starts;
-use super::super::suspects::Found;
 use super::Meaning;
+use crate::policy::commands::inert::started;
+use crate::policy::lines::starts::starts;
+use crate::policy::lines::suspects::Found;
+use crate::policy::names::filters::PrintedNames;
+use crate::policy::names::printing::{Printed, printed};
+use crate::policy::texts::receivers::marks;
 
 /// What a shell would take for more than a part of a word.
 const SPECIAL: [char; 14] = [';', '|', '&', '`', '$', '(', ')', '<', '>', '\n', '\\', '"', '\'', '%'];

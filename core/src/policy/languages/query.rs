@@ -1,8 +1,8 @@
 //! Queries of data: they start nothing, and read the files that are named beside them, unless they load others themselves.
 
-use super::super::options;
 use super::super::shell::ShellWord;
 use super::Meaning;
+use crate::policy::words::options;
 
 /// What loads a file by a name that the query puts together, or that is looked for in other folders.
 const LOADING: [&str; 3] = ["import", "include", "modulemeta"];

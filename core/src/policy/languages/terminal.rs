@@ -1,9 +1,9 @@
 //! Terminals that other programs run in: what is typed into one is a line for its shell.
 
-use super::super::command::name_of;
 use super::super::shell::ShellWord;
-use super::super::suspects::Found;
 use super::Meaning;
+use crate::policy::commands::command::name_of;
+use crate::policy::lines::suspects::Found;
 
 /// Commands of tmux that start nothing, by their whole names.
 const QUIET: &str = "attach attach-session a at capture-pane capturep choose-tree clear-history clearhist copy-mode delete-buffer \

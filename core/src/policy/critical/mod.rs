@@ -1,0 +1,15 @@
+//! What is asked for in every mode, whatever the rules say: changes of protected files, and removals that cannot be made
+//! good.
+//!
+//! - [`safety`]: protected files; [`cleaning`] and [`pouring`] find those that git removes and that land in a folder
+//! - [`removal`], [`critical_places`]: what is removed, and the places that are never removed unasked
+//! - [`removers`], [`handed_removal`], [`through_links`]: programs that remove, and removals of what the line does not name
+
+pub(super) mod cleaning;
+mod critical_places;
+mod handed_removal;
+pub(super) mod pouring;
+pub(super) mod removal;
+mod removers;
+pub(super) mod safety;
+pub(super) mod through_links;

@@ -16,7 +16,7 @@
 //! assert_eq!(ruling.why, "no rule allows `rm -rf build`");
 //! ```
 //!
-//! The decision is the strictest of the mandatory_asks (safety, and plan mode) and of what the rules say; where no rule speaks,
+//! The decision is the strictest of the mandatory asks (safety, and plan mode) and of what the rules say; where no rule speaks,
 //! the mode does. `Judgement::is_asked_by_rule` is for auto mode, `suppress_always` and `quorum` for whoever asks, `risk`
 //! for whoever is asked.
 //!

@@ -258,6 +258,7 @@ mod tests {
             "pwsh x.ps1",
             "pwsh x.ps1 -e prod",
             "pwsh -File x.ps1 -e prod",
+            "pwsh -NoProfile -ExecutionPolicy Bypass -File x.ps1 -e prod",
         ] {
             assert!(is_read(line), "{line}");
         }

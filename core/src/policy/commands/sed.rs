@@ -1,8 +1,9 @@
 //! What a script for sed does besides putting text in the place of text: it may run commands, and read and write files.
 
 use super::sed_words::{behind_flag, joined, scripts, with_places};
-use crate::policy::languages::Meaning;
+use crate::policy::languages::{Meaning, is_input};
 use crate::policy::shell::{ANY, OUTER, Piece, ShellWord};
+use crate::policy::words::options;
 use crate::policy::words::values::Variables;
 
 /// Whether sed is given nothing but scripts that put text in the place of text, or pick lines: nothing that runs or writes.
@@ -14,7 +15,7 @@ pub(crate) fn edits_only(rest: &[ShellWord]) -> bool {
 /// The scripts of a sed that runs what it reads, or what they say; none where they surely run nothing.
 pub(crate) fn running(rest: &[ShellWord]) -> Option<Vec<&ShellWord>> {
     let Some(scripts) = scripts(rest) else {
-        let from_input = rest.iter().any(|word| matches!(word.text.as_str(), "-" | "/dev/stdin" | "-f-"));
+        let from_input = rest.iter().any(|word| is_input(word.text.trim_start_matches("-f")));
         return from_input.then(Vec::new);
     };
     does(&joined(&scripts)).is_none_or(|does| does.runs).then_some(scripts)
@@ -37,8 +38,8 @@ pub(crate) fn meaning(rest: &[ShellWord], input: impl Fn() -> Option<Vec<String>
     }
     // With an option that is not known any word may be a script; with `-f` it is a file, or the input.
     rest.iter().filter(|word| does(&with_places(word)).is_some()).for_each(|word| take(&behind_flag(word)));
-    let is_input = |text: &str| matches!(text, "-" | "/dev/stdin") || text.ends_with("f-") || text.ends_with("=-");
-    if rest.iter().any(|word| is_input(&word.text)) {
+    let is_fed = |text: &str| is_input(text) || options::value(text, "f", &["--file"]).is_some_and(is_input);
+    if rest.iter().any(|word| is_fed(&word.text)) {
         let Some(texts) = input() else { return Meaning::unclear() };
         take(&texts.join("\n"));
     }

@@ -1,7 +1,7 @@
 //! Languages in which people write programs. Such code is not understood: it counts what it says plainly.
 
 use super::super::shell::ShellWord;
-use super::{Meaning, ProgramInput, values};
+use super::{Meaning, ProgramInput, is_input, values};
 use crate::policy::commands::erasing::{REMOVES_FILES, REMOVES_FOLDERS, interprets};
 use crate::policy::lines::suspects::Found;
 use crate::policy::texts::feeding::starts_programs;
@@ -48,6 +48,12 @@ pub(super) fn says_nothing_of_programs(name: &str, rest: &[ShellWord], input: &P
     .into_iter()
     .map(str::to_owned)
     .collect();
+    // Without a script of their own they run what they read.
+    let is_script = |word: &ShellWord| !word.is_flag() && !is_input(&word.text);
+    let is_fed = !rest.iter().any(is_script) || rest.iter().any(|word| is_input(&word.text));
+    if name != "emacs" && is_fed && *input == ProgramInput::Unknown {
+        return Meaning::unclear();
+    }
     texts.extend(input.texts().filter(|_| name != "emacs").unwrap_or_default());
     let marks = STARTS.iter().find(|(program, _)| *program == name).map_or(&[][..], |(_, marks)| marks);
     Meaning { is_unclear: texts.iter().any(|text| marks.iter().any(|mark| text.contains(mark))), ..Meaning::default() }

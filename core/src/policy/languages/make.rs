@@ -1,16 +1,20 @@
 //! Makefiles that stand in a line: by `--eval`, or from the input. What their variables make of a recipe is not worked out.
 
 use super::super::shell::{Piece, ShellWord};
+use super::input::is_input;
 use super::{Meaning, ProgramInput, values};
+use crate::policy::words::options;
 
 /// What gives a name or a line another meaning.
 const CHANGES: [&str; 6] = ["SHELL", "define", "RECIPEPREFIX", "ONESHELL", "load ", "guile"];
 
 pub(super) fn meaning(rest: &[ShellWord], input: &ProgramInput) -> Meaning {
     let mut texts: Vec<String> = values(rest, "E", &["--eval"]).into_iter().map(str::to_owned).collect();
-    let is_input =
-        |word: &ShellWord| matches!(word.text.as_str(), "-" | "-f-" | "/dev/stdin") || word.text.ends_with("=-");
-    if rest.iter().any(is_input) {
+    let is_fed = |word: &ShellWord| {
+        let glued = options::value(&word.text, "f", &["--file", "--makefile"]);
+        is_input(&word.text) || glued.is_some_and(is_input)
+    };
+    if rest.iter().any(is_fed) {
         let Some(given) = input.texts() else { return Meaning::unclear() };
         texts.extend(given);
     }

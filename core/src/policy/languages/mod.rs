@@ -22,8 +22,10 @@ use crate::policy::commands::command::{is_shell, name_of};
 use crate::policy::commands::inert::is_inert;
 use crate::policy::commands::{awk, sed};
 use crate::policy::lines::suspects::Found;
+use crate::policy::texts::feeding::is_fed_with_the_unknown;
 use crate::policy::words::options;
 use input::ProgramInput;
+pub(super) use input::{HandedOn, handed_on, is_input};
 
 /// What a text in the language of a program does, besides what its words say.
 #[derive(Debug, Default, PartialEq)]
@@ -70,9 +72,10 @@ pub(crate) fn meaning(words: &[ShellWord], command: &Found, all: &[Found]) -> Me
     if scripts.iter().any(|script| script.is_made_file() || input::is_opened_for(&script.text, command, all)) {
         return Meaning::unclear();
     }
-    // sed has its own way to take scripts from its input.
-    let is_fed = !name.ends_with("sed") && scripts.iter().any(|script| input::is_input(&script.text));
-    if is_fed && matches!(input(), ProgramInput::Unknown | ProgramInput::Texts(_, false)) {
+    // sed and make have their own way to take scripts from their input.
+    let is_fed =
+        !name.ends_with("sed") && !name.ends_with("make") && scripts.iter().any(|script| input::is_input(&script.text));
+    if is_fed && (!input().is_as_it_stands() || is_fed_with_the_unknown(command, all)) {
         return Meaning::unclear();
     }
     match name {
@@ -88,7 +91,11 @@ pub(crate) fn meaning(words: &[ShellWord], command: &Found, all: &[Found]) -> Me
             if !operands.is_empty() {
                 operands.remove(0);
             }
-            orders::sqlite(&[operands, values(rest, "", &["-cmd", "--cmd"])].concat(), &input())
+            // With orders behind the database it reads no input, unless one of them says so.
+            let says = |word: &ShellWord| word.text.contains(".read") || word.text.contains("-interactive");
+            let reads = operands.is_empty() || rest.iter().any(says);
+            let input = if reads { input() } else { ProgramInput::Own };
+            orders::sqlite(&[operands, values(rest, "", &["-cmd", "--cmd"])].concat(), &input)
         }
         "psql" => orders::psql(&values(rest, "c", &["--command"]), &input()),
         "mysql" | "mariadb" => orders::mysql(&values(rest, "e", &["--execute"]), &input()),
@@ -127,6 +134,7 @@ fn script_files(name: &str, rest: &[ShellWord]) -> Vec<ShellWord> {
         "sed" | "gsed" => ("f", &["--file"]),
         name if awk::is_awk(name) => ("fEi", &["--file", "--exec", "--include"]),
         "psql" => ("f", &["--file"]),
+        "make" | "gmake" => ("f", &["--file", "--makefile"]),
         "sqlite3" => ("", &["-init", "--init"]),
         "gdb" => ("x", &["-x", "-ix", "-command", "--command", "--init-command", "-init-command"]),
         "lldb" => ("sS", &["--source"]),

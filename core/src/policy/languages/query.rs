@@ -2,6 +2,7 @@
 
 use super::super::shell::ShellWord;
 use super::Meaning;
+use super::input::is_input;
 use crate::policy::words::options;
 
 /// What loads a file by a name that the query puts together, or that is looked for in other folders.
@@ -10,9 +11,13 @@ const LOADING: [&str; 3] = ["import", "include", "modulemeta"];
 pub(super) fn jq(rest: &[ShellWord], input: impl FnOnce() -> Option<Vec<String>>) -> Meaning {
     let is_file = options::has(rest.iter().map(|word| word.text.as_str()), "f", &["--from-file"]);
     // The query itself may come as input.
-    let given = if is_file { input().unwrap_or_default() } else { vec![] };
+    let is_fed = rest.iter().any(|word| is_input(word.text.rsplit('=').next().unwrap_or_default()));
+    let given = if is_file { input() } else { Some(vec![]) };
+    // A query that another program writes nobody can read here.
+    let is_unknown = is_file && (rest.iter().any(ShellWord::is_made_file) || is_fed && given.is_none());
+    let given = given.unwrap_or_default();
     let texts = rest.iter().map(|word| word.text.as_str()).chain(given.iter().map(String::as_str));
-    Meaning { reads_any: texts.into_iter().any(loads), ..Meaning::default() }
+    Meaning { reads_any: is_unknown || texts.into_iter().any(loads), ..Meaning::default() }
 }
 
 /// Whether a query has one of these words where it can be an order: a name of data has a dot, a dollar or a quote before it,
@@ -63,6 +68,8 @@ mod tests {
             "jq -n 'def f: 1;import\"key\" as $k; $k'",
             "jq -L secrets 'include #x\n\"key\"; .' f",
             "jq -n '\"key\" | modulemeta'",
+            "jq -n -f /dev/stdin",
+            "gojq --from-file=/dev/stdin",
             "yq -n 'load(\"sec\" + \"rets/key\")'",
             "yq -n 'load_str( .a )' f",
         ] {
@@ -76,6 +83,7 @@ mod tests {
             "jq --arg import x '$import' f",
             "jq -r '.exports.\"./x\".import' package.json",
             "jq .reimport x",
+            "jq -f a.jq b.json",
             "yq '.a = load(\"b.yaml\")' c",
             "yq .payload x",
         ] {

@@ -33,6 +33,8 @@ pub(super) fn changes_reading(words: &[ShellWord], given: &[String]) -> Option<&
         "find" if rest.iter().any(|word| matches!(word.text.as_str(), "-execdir" | "-okdir")) => {
             Some("find runs something in folders that are not said")
         }
+        // Its options are words, and its texts are asked for.
+        "pwsh" | "powershell" => None,
         name if is_shell(name) => changes_at_start(rest, given),
         _ => None,
     }

@@ -1,7 +1,7 @@
 //! Every command that a line may run: its own, those they start, and those in quotes for something to run. Too many
 //! rather than too few, since this is for finding what is to be denied; and where it would be too much, it says so.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::conditions::parted;
 use super::perhaps::Flow;
@@ -90,6 +90,8 @@ pub(crate) struct Suspects {
     text: usize,
     /// Scripts in quotes that were read.
     scripts: BTreeSet<String>,
+    /// What is the input of such scripts, where it stands in the line or comes from another program.
+    fed: BTreeMap<String, languages::HandedOn>,
 }
 
 impl Suspects {
@@ -134,7 +136,11 @@ impl Suspects {
         if !self.scripts.insert(script.to_owned()) || !self.has_room_for(script.len()) {
             return vec![];
         }
-        let script = Script::read(script);
+        let input = self.fed.get(script).cloned();
+        let mut script = Script::read(script);
+        if let Some(input) = input {
+            input.open_for(&mut script);
+        }
         if !script.is_readable() {
             if script.commands.is_empty() {
                 self.unfinished = Some("a script in quotes cannot be read");
@@ -191,14 +197,29 @@ impl Suspects {
             self.unseen = self.unseen.or(feeding::unseen(words, command, all));
             self.unseen = self.unseen.or(read_otherwise(words, command, all));
             self.unseen = self.unseen.or(another_agent(words));
+            let from = scripts.len();
             scripts.extend(scripts_of(words));
             let meaning = languages::meaning(words, command, all);
             let unclear =
                 meaning.is_unclear.then_some("it has a text in another language, and what that runs cannot be told");
             self.unseen = self.unseen.or(unclear);
             scripts.extend(meaning.lines);
+            self.feed(&scripts[from..], command, all);
         }
         scripts
+    }
+
+    /// Notes what the commands of scripts find as their input. A script that was read without it is read again.
+    fn feed(&mut self, scripts: &[String], command: &Found, all: &[Found]) {
+        if scripts.is_empty() {
+            return;
+        }
+        let Some(input) = languages::handed_on(command, all) else { return };
+        for script in scripts {
+            if self.fed.insert(script.clone(), input.clone()).is_none() {
+                self.scripts.remove(script);
+            }
+        }
     }
 
     /// Learns what names stand for wherever they are set: a loop goes round, and a function is called later than it stands.

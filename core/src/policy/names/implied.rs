@@ -23,8 +23,8 @@ pub(crate) fn written(words: &[ShellWord], suspects: &Suspects) -> Option<&'stat
             let is_config = |word: &str| word == "c" || word.len() > 2 && "config".starts_with(word);
             let changes = |word: &str| matches!(word, "set" | "edit" | "delete" | "rm" | "del" | "fix");
             let at = words.iter().position(|word| is_config(word));
-            let sets = at.is_some_and(|at| words[at + 1..].iter().take(2).any(|word| changes(word)));
-            (sets || words.first() == Some(&"set")).then_some("~/.npmrc")
+            let sets = at.is_some_and(|at| words[at + 1..].iter().any(|word| changes(word)));
+            (sets || sets_alone(rest)).then_some("~/.npmrc")
         }
         "scalar" => {
             let sets = |word: &ShellWord| matches!(word.text.as_str(), "clone" | "register" | "reconfigure" | "run");
@@ -32,6 +32,13 @@ pub(crate) fn written(words: &[ShellWord], suspects: &Suspects) -> Option<&'stat
         }
         _ => changes_settings(started(words)).then_some("~/.claude.json"),
     }
+}
+
+/// Whether npm is told to `set` without `config`: what stands before it are options, and perhaps values of theirs.
+fn sets_alone(rest: &[ShellWord]) -> bool {
+    let is_sub = |at: usize| !rest[at].is_flag() && (at == 0 || !rest[at - 1].is_flag());
+    let at = (0..rest.len()).find(|at| is_sub(*at) || rest[*at].text == "set");
+    at.is_some_and(|at| rest[at].text == "set")
 }
 
 /// The hooks of git, and where it keeps all that is its own.

@@ -36,7 +36,15 @@ pub(crate) fn folders(call: &Call, action: &Action, descent: Descent) -> BTreeSe
     paths.iter().copied().chain(targets).map(str::to_owned).collect()
 }
 
-/// Of these the ones in which something may be changed.
+/// The folders of which a call removes or changes all, whatever else in the line reads there.
+fn emptied_folders(call: &Call, action: &Action) -> BTreeSet<String> {
+    let Action::Shell(plan) = action else { return BTreeSet::new() };
+    let emptying = plan.touched.files.iter().filter(|touch| touch.descent == Descent::Changed);
+    let paths = emptying.flat_map(|touch| call.target(&touch.path).into_iter().chain([touch.path.as_str()]));
+    paths.map(str::to_owned).collect()
+}
+
+/// Of the folders that it goes into the ones in which something may be changed.
 fn changed_folders(call: &Call, action: &Action) -> BTreeSet<String> {
     let Action::Shell(plan) = action else { return BTreeSet::new() };
     let changing = plan.touched.files.iter().filter(|touch| touch.descent >= Descent::All && touch.may_change);
@@ -116,7 +124,7 @@ pub(crate) fn found(
     let entered = folders(call, action, Descent::All);
     // What is removed there nobody reads: a rule on reading counts where it names the folder itself.
     let meant: Vec<_> = rules.iter().filter(|(rule, _)| rule.starts_with("Edit")).collect();
-    for folder in folders(call, action, Descent::Changed).difference(&entered).filter(|_| !meant.is_empty()) {
+    for folder in emptied_folders(call, action).iter().filter(|_| !meant.is_empty()) {
         let complete = disk.walk(folder, &mut |path| {
             let here = meant.iter().filter(|(_, patterns)| patterns.iter().any(|pattern| pattern.matches(path, true)));
             found.extend(here.map(|(rule, _)| (folder.clone(), rule.clone())));

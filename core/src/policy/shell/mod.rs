@@ -58,12 +58,25 @@ impl ShellCommand {
 pub(crate) struct Redirect {
     pub(crate) way: Way,
     pub(crate) target: ShellWord,
+    /// It changes the input: `<x` and `0<x` do, `3<x` and `>x` do not.
+    pub(crate) is_of_input: bool,
 }
 
 impl Redirect {
     /// The text of a here-string.
     pub(crate) fn given(&self) -> Option<String> {
         (self.way == Way::Given).then(|| self.target.script())
+    }
+
+    /// Whether a file becomes the input.
+    pub(crate) fn opens_input(&self) -> bool {
+        self.way == Way::In && self.is_of_input
+    }
+
+    /// Whether what a machine sends becomes the input: `<>/dev/tcp/host/80`.
+    pub(crate) fn reads_machine(&self) -> bool {
+        let is_machine = ["/dev/tcp/", "/dev/udp/"].iter().any(|begin| self.target.text.starts_with(begin));
+        self.is_of_input && is_machine
     }
 }
 

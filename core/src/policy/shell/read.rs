@@ -340,7 +340,8 @@ impl ShellReader<'_> {
             if word.text == "!" {
                 return self.not_plain(doubt::COMPOUND);
             }
-            if BEGINNING.contains(&word.text.as_str()) || assignment(&word).is_some() {
+            let text = word.text.as_str();
+            if BEGINNING.contains(&text) || matches!(text, "coproc" | "function") || assignment(&word).is_some() {
                 self.end_command(self.command.joint);
             }
         }
@@ -363,7 +364,7 @@ impl ShellReader<'_> {
     fn is_behind_word_of_shell(&self) -> bool {
         let Some((first, rest)) = self.command.words.split_first() else { return false };
         let is_time = first.text == "time" && !first.is_quoted;
-        is_time && rest.iter().all(|word| matches!(word.text.as_str(), "-p" | "--"))
+        is_time && rest.iter().all(|word| matches!(word.text.as_str(), "-p" | "--" | "time"))
             || self.may_be_named && rest.is_empty()
     }
 

@@ -123,6 +123,30 @@ fn options_before_a_subcommand_hide_nothing() {
 }
 
 #[test]
+fn settings_of_npm_are_protected_whatever_stands_before_the_subcommand() {
+    never_passes(
+        &["allow Bash"],
+        &[
+            "npm config set x y",
+            "npm --prefix config --loglevel silent config set x y",
+            "npm c --prefix a -g --loglevel silent delete x",
+            "npm set x=y",
+            "npm --loglevel silent set x=y",
+        ],
+    );
+    passes_in_bypass(
+        &["allow Bash"],
+        &[
+            "npm config get registry",
+            "npm --prefix config test",
+            "npm pkg set name=x",
+            "npm run set",
+            "npm test -- set",
+        ],
+    );
+}
+
+#[test]
 fn every_word_is_a_path() {
     never_passes(
         &["allow Bash"],

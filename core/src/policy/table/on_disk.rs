@@ -28,6 +28,7 @@ const ON_DISK: Files = Files(&[
     ("/home/ann/p/a.txt", "hi"),
     ("/home/ann/p/list", "src/a"),
     ("/home/ann/p/d/list", "src/a"),
+    ("/home/ann/p/d/.hidden", ""),
     ("/home/ann/p/usr.txt", "/usr"),
     ("/home/ann/p/key.txt", "secrets/key.pem"),
     ("/home/ann/p/good.patch", "--- a/x\n+++ b/x"),
@@ -74,6 +75,24 @@ fn a_search_of_everything_hides_nothing_of_what_is_where_one_works() {
         let context = context();
         let call = PreparedCall::of(&rules, &context, call(&format!("Bash {line}")), &Tired::default());
         assert_eq!(call.decide(&rules, LAXEST).decision, Ask, "{line}");
+    }
+}
+
+#[test]
+fn a_removal_counts_whatever_else_reads_the_folder() {
+    for (rule, line, expected) in [
+        ("ask Edit(d/list)", "rm -r d", Ask),
+        ("ask Edit(d/list)", "grep -r x d; rm -r d", Ask),
+        ("ask Edit(d/list)", "diff -r d e || rm -rf d", Ask),
+        ("ask Edit(d/list)", "chmod -R a+w d && grep -r x d", Ask),
+        ("ask Edit(d/.hidden)", "rg x d; rm -r d", Ask),
+        ("ask Edit(d/list)", "grep -r x d; rm -r e", Allow),
+        ("ask Edit(d/list)", "grep -r x d; rm d/other", Allow),
+        ("ask Read(d/list)", "rm -r d", Allow),
+    ] {
+        let (rules, context) = (rules(&["allow Bash", rule]), context());
+        let call = PreparedCall::of(&rules, &context, call(&format!("Bash {line}")), &ON_DISK);
+        assert_eq!(call.decide(&rules, LAXEST).decision, expected, "{rule}: {line}");
     }
 }
 

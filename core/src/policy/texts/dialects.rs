@@ -65,16 +65,34 @@ pub(crate) fn read_otherwise(words: &[ShellWord], command: &Found, all: &[Found]
         alike == Alike::Most && word.text.starts_with(['-', '+']) && !is_plain
             || alike == Alike::Nothing && is_encoded(&word.text)
     };
-    let options = rest.iter().take_while(|word| word.text.starts_with(['-', '+']));
+    // PowerShell has options with values, and more behind them.
+    let is_last = |at: usize| if alike == Alike::Nothing { is_behind_script(rest, at) } else { !is_option(&rest[at]) };
+    let options = rest.iter().enumerate().take_while(|(at, _)| !is_last(*at)).map(|(_, word)| word);
     (options.into_iter().any(is_odd) || texts.iter().any(|text| !is_read(text))).then_some(READ_OTHERWISE)
+}
+
+fn is_option(word: &ShellWord) -> bool {
+    word.text.starts_with(['-', '+'])
+}
+
+/// What PowerShell takes for the beginning of an option.
+const DASHES: [char; 5] = ['-', '/', '\u{2013}', '\u{2014}', '\u{2015}'];
+
+/// Whether a word is the script that PowerShell is to run, or stands behind it: the first that is no option and no value of
+/// one.
+fn is_behind_script(rest: &[ShellWord], at: usize) -> bool {
+    let is_dashed = |at: usize| rest[at].text.starts_with(DASHES) || !rest[at].is_known();
+    let is_file = |at: usize| matches!(rest[at].text.to_ascii_lowercase().as_str(), "-f" | "-file");
+    (0..=at).any(|at| !is_dashed(at) && (at == 0 || !is_dashed(at - 1) || is_file(at - 1)))
 }
 
 /// Whether an option of PowerShell says that a text behind it is written in base64.
 fn is_encoded(option: &str) -> bool {
-    let option = option.to_ascii_lowercase();
-    matches!(option.as_str(), "-ec" | "-ea")
-        || option.len() > 1 && "-encodedcommand".starts_with(&option)
-        || option.starts_with("-encoded")
+    let Some(option) = option.strip_prefix(DASHES) else { return false };
+    let option = option.trim_start_matches(DASHES).to_ascii_lowercase();
+    matches!(option.as_str(), "ec" | "ea")
+        || !option.is_empty() && "encodedcommand".starts_with(&option)
+        || option.starts_with("encoded")
 }
 
 /// Why a tool that runs its lines by another shell than bash may read one in another way.
@@ -238,6 +256,9 @@ mod tests {
             "fish -c 'ls ~/x | head'",
             "tcsh -c 'make all >& log'",
             "pwsh x.ps1",
+            "pwsh x.ps1 -e prod",
+            "pwsh -File x.ps1 -e prod",
+            "pwsh -NoProfile -ExecutionPolicy Bypass -File x.ps1 -e prod",
         ] {
             assert!(is_read(line), "{line}");
         }
@@ -267,6 +288,11 @@ mod tests {
             "pwsh -EncodedCommand ZABhAG4AZwBlAHIA",
             "pwsh -NoProfile -enc ZABhAG4AZwBlAHIA",
             "powershell -e ZABhAG4AZwBlAHIA",
+            "pwsh -ExecutionPolicy Bypass -EncodedCommand ZABhAG4AZwBlAHIA",
+            "pwsh -wd . -f. --enc ZABhAG4AZwBlAHIA",
+            "pwsh -NoProfile /enc ZABhAG4AZwBlAHIA",
+            "pwsh -NoProfile \u{2013}enc ZABhAG4AZwBlAHIA",
+            "pwsh -wd a $x -enc ZABhAG4AZwBlAHIA",
             "echo 'cat (s)ecrets/key' > t; zsh t",
             "make SHELL=zsh a",
             "SHELL=/bin/fish script -qc x y",

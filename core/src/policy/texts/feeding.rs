@@ -262,16 +262,22 @@ fn is_version_of(name: &str, interpreter: &str) -> bool {
 }
 
 /// Whether the input of a command is something else than a file or a text that stands there.
-fn is_fed_with_the_unknown(command: &Found, all: &[Found]) -> bool {
+pub(crate) fn is_fed_with_the_unknown(command: &Found, all: &[Found]) -> bool {
+    let names_descriptor = command.words.iter().any(|word| is_input(&word.text) && word.text != "-");
+    // `2>&1` leads nothing to the input.
+    let is_of_output = |redirect: &Redirect| {
+        !redirect.is_of_input && !names_descriptor && matches!(redirect.target.text.as_str(), "1" | "2")
+    };
     let moved = |redirect: &Redirect| {
-        redirect.way == Way::Copy
+        redirect.way == Way::Copy && !is_of_output(redirect)
+            || redirect.reads_machine()
             || redirect.way == Way::In && (is_input(&redirect.target.text) || !redirect.target.is_known())
     };
     if command.redirects.iter().any(moved) || command.given.iter().any(|text| text.contains(crate::policy::shell::ANY))
     {
         return true;
     }
-    let has_input = !command.given.is_empty() || command.redirects.iter().any(|redirect| redirect.way == Way::In);
+    let has_input = !command.given.is_empty() || command.redirects.iter().any(Redirect::opens_input);
     if has_input {
         return false;
     }

@@ -39,9 +39,9 @@ impl ShellReader<'_> {
         };
         // `2>x` leads what is written to 2 elsewhere; the number is no word of the command.
         let is_taken = |word: &ShellWord| is_number(word) || is_name(word);
-        if self.peek(0) != Some('&') && self.word.as_ref().is_some_and(|(_, word)| is_taken(word)) {
-            self.word = None;
-        }
+        let is_before = self.peek(0) != Some('&') && self.word.as_ref().is_some_and(|(_, word)| is_taken(word));
+        let number = is_before.then(|| self.word.take()).flatten();
+        let number = number.map(|(_, word)| word.text);
         self.end_word();
         if self.is_made_file() {
             return self.made_file();
@@ -77,8 +77,14 @@ impl ShellReader<'_> {
         if target.text.is_empty() && !target.is_quoted && target.pieces.is_empty() || is_taken {
             self.unreadable("a redirection leads nowhere");
         }
+        let is_of_input = number.map_or(operator.starts_with('<'), |number| number.trim_start_matches('0').is_empty());
+        // A text for another number is not what is read, so nobody can tell what is.
+        if !is_of_input && operator.starts_with("<<") {
+            let target = ShellWord::plain("3");
+            self.command.redirects.push(Redirect { way: Way::Copy, target, is_of_input: true });
+        }
         if !matches!(operator, "<<" | "<<-") {
-            self.command.redirects.push(Redirect { way, target });
+            self.command.redirects.push(Redirect { way, target, is_of_input });
         }
     }
 

@@ -114,7 +114,9 @@ pub(crate) fn unseen(words: &[ShellWord], command: &Found, all: &[Found]) -> Opt
     let name = name_of(&first.text);
     // deno and bun have a word before it.
     let is_order = |word: &ShellWord| matches!(name, "deno" | "bun") && word.text == "run";
-    let file = rest.iter().find(|word| !word.is_flag() && !is_order(word));
+    // `find` ends a command with a word of its own.
+    let is_end = |word: &ShellWord| matches!(word.text.as_str(), ";" | "+");
+    let file = rest.iter().find(|word| !word.is_flag() && !is_order(word)).filter(|word| !is_end(word));
     let from_input = file.is_none_or(|word| is_input(&word.text) || word.is_made_file());
     if matches!(name, "source" | ".") {
         return file.is_some_and(|word| is_input(&word.text) || word.is_made_file()).then_some(FED);

@@ -66,6 +66,8 @@ impl ShellReader<'_> {
         // `>&file` writes to a file; `>&1` and `>&-` do not.
         let is_number = target.text.chars().all(|c| c.is_ascii_digit() || c == '-') && !target.text.is_empty();
         let way = match (operator, is_number) {
+            // What is read from is always a number: `<&${COPROC[0]}`.
+            ("<&", false) if !target.is_known() => Way::Copy,
             (">&" | "<&", false) => Way::Out,
             _ => way,
         };

@@ -249,8 +249,10 @@ impl HubLoop {
                 let _ = reply.send(self.usage());
             }
             HubCommand::CanWrite(reply) => {
-                self.commit().await;
-                let _ = reply.send(self.broken.is_none() && !self.is_refusing);
+                // What it is asked for writes its own record later, which waits for the disk with all that is before it.
+                self.write().await;
+                let takes_records = self.broken.is_none() && !self.is_refusing && self.store.failure().is_none();
+                let _ = reply.send(takes_records);
             }
             HubCommand::Look(look) => {
                 self.commit().await;

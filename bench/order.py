@@ -9,7 +9,7 @@ names of all functions do then) or when `bench/mcp.py` shows more memory than it
 any order, but has to be of the release profile: others have other names. `--look` runs and writes nothing: it says how many
 of the names in the list the build still has. Needs valgrind."""
 
-import argparse, http.server, json, os, pathlib, re, shutil, subprocess, sys, tempfile, threading, types, urllib.request
+import argparse, functools, http.server, json, os, pathlib, re, shutil, subprocess, sys, tempfile, threading, types, urllib.request
 
 import mcp
 
@@ -153,7 +153,8 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="order-"))
     try:
         program = watched(binary, folder)
-        looks = [lambda p, f: gateway(mcp.GatewayStdio, p, f), lambda p, f: gateway(mcp.GatewayHttp, p, f), session, editor]
+        kinds = [mcp.GatewayStdio, mcp.GatewayHttp, mcp.GatewayHttpToHttp]
+        looks = [*(functools.partial(gateway, kind) for kind in kinds), session, editor]
         for number, look in enumerate(looks):
             home = folder / str(number)
             home.mkdir()

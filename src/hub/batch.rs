@@ -36,6 +36,10 @@ impl Pending {
         if self.input.as_deref().is_some_and(is_plain_chat) { self.input.take() } else { self.input.clone() }
     }
 
+    fn is_of_call(&self) -> bool {
+        matches!(self.input.as_deref(), Some(Input::Called { .. }))
+    }
+
     /// Whether it may be decided while something before it is not yet safe: what is done about that must not show this.
     /// Plain chat makes a subject of its own, and an event is held back until it is safe; that events were written to an
     /// agent tells nobody anything before it is done.
@@ -85,6 +89,11 @@ pub(super) struct DecidedBatch {
 impl Batch {
     pub(super) fn is_empty(&self) -> bool {
         self.pending.is_empty()
+    }
+
+    /// Whether it only tells of calls that were made.
+    pub(super) fn is_of_calls(&self) -> bool {
+        !self.is_empty() && self.pending.iter().all(Pending::is_of_call)
     }
 
     pub(super) fn is_full(&self) -> bool {

@@ -273,7 +273,7 @@ impl Hub {
     }
 
     /// Whether the journal took what it was last given to write.
-    async fn can_write(&self) -> Result<bool, Trouble> {
+    pub(crate) async fn can_write(&self) -> Result<bool, Trouble> {
         let (send, seen) = oneshot::channel();
         self.send(HubCommand::CanWrite(send)).await?;
         seen.await.map_err(|_| Trouble::Stopping)

@@ -37,6 +37,10 @@ pub(crate) use replay::{knows_agents, read_record};
 /// Room in the reserved lane. Its senders wait for a place; there is one a connection.
 const RESERVED: usize = 1024;
 
+/// Nobody waits for the record of a call that was made. Its result may be on its way through this process, and needs so many
+/// turns of the other tasks to be out.
+const TURNS: usize = 2;
+
 /// A deadline whose record was refused stays due, and is tried again after this. Whoever submits something is not kept
 /// waiting by it.
 const RETRY_REFUSED: Duration = Duration::from_secs(1);
@@ -171,6 +175,9 @@ impl HubLoop {
             }
             // Whoever has something to say by now says it before the commit, and not after.
             tokio::task::yield_now().await;
+            for _ in 0..if self.batch.is_of_calls() { TURNS } else { 0 } {
+                tokio::task::yield_now().await;
+            }
             while !self.batch.is_full()
                 && let Ok(command) = reserved.try_recv().or_else(|_| events.try_recv())
             {
@@ -249,8 +256,10 @@ impl HubLoop {
                 let _ = reply.send(self.usage());
             }
             HubCommand::CanWrite(reply) => {
-                self.commit().await;
-                let _ = reply.send(self.broken.is_none() && !self.is_refusing);
+                // What it is asked for writes its own record later, which waits for the disk with all that is before it.
+                self.write().await;
+                let takes_records = self.broken.is_none() && !self.is_refusing && self.store.failure().is_none();
+                let _ = reply.send(takes_records);
             }
             HubCommand::Look(look) => {
                 self.commit().await;

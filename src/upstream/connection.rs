@@ -7,11 +7,11 @@ use std::time::Duration;
 use portcullis_wire::channel::{CHANNEL, PERMISSION};
 use rmcp::RoleClient;
 use rmcp::model::{
-    CancelledNotification, CancelledNotificationParam, ClientNotification, ClientRequest, CustomNotification,
-    MetaObject, PaginatedRequestParams, RequestMetaObject, ServerResult,
+    CallToolRequest, CancelledNotification, CancelledNotificationParam, ClientNotification, ClientRequest,
+    CustomNotification, MetaObject, PaginatedRequestParams, RequestMetaObject, ServerResult,
 };
 use rmcp::service::{Peer, PeerRequestOptions, RunningService, ServiceError};
-use serde::Serialize;
+use serde::{Deserialize as _, Serialize};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -174,8 +174,7 @@ impl ServerConnection {
 
     /// Sends a request once. The result is the server's own, as JSON.
     pub(super) async fn request(&self, passed: &PassedRequest<'_>, times: CallTimes) -> Result<Value, CallFailure> {
-        let request = json!({"method": passed.method, "params": passed.params});
-        let mut request: ClientRequest = serde_json::from_value(request).map_err(|error| {
+        let mut request = request_of(passed).map_err(|error| {
             let message = format!("the parameters of {} do not fit: {error}", passed.method);
             CallFailure::Refused { code: BAD_PARAMETERS, message, data: None }
         })?;
@@ -232,6 +231,15 @@ impl ServerConnection {
             }
             other => other,
         }
+    }
+}
+
+/// As rmcp has it. A call of a tool is not tried as every request that it knows.
+fn request_of(passed: &PassedRequest<'_>) -> serde_json::Result<ClientRequest> {
+    let request = json!({"method": passed.method, "params": passed.params});
+    match CallToolRequest::deserialize(&request) {
+        Ok(call) => Ok(ClientRequest::CallToolRequest(call)),
+        Err(_) => serde_json::from_value(request),
     }
 }
 

@@ -18,6 +18,8 @@ pub use table::{Operation, ROUTES};
 pub const MCP_CLIENT: &str = "x-portcullis-client";
 /// The header with the gate's number of that token, which is another one when its rights have changed.
 pub const MCP_TOKEN: &str = "x-portcullis-token";
+/// The header in which the gate says that its journal takes records now.
+pub const MCP_CAN_WRITE: &str = "x-portcullis-can-write";
 /// DELETE of this path tells that process that the token of this number no longer counts.
 pub const MCP_TOKEN_ENDED: &str = "/token";
 

@@ -14,6 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::catalog::{ListedTool, why};
+use super::http::CouldWrite;
 use super::late::{PendingAnswer, SameCall};
 use super::leaving::StoppedWaiting;
 use super::session::ClientSession;
@@ -60,6 +61,8 @@ pub(super) struct WantedCall<'a> {
     pub(super) takes_input_required: bool,
     /// What the client says of itself in just this request.
     pub(super) of_client: Map<String, Value>,
+    /// The gate has said with the request that it can write down what a rule allows.
+    pub(super) could_write: Option<CouldWrite>,
 }
 
 /// What is decided about a call.
@@ -88,8 +91,8 @@ impl CallEnd {
 impl ClientSession {
     /// Makes the call if it may be made. Returns at once when the client no longer wants it.
     pub(super) async fn call(self: &Arc<Self>, upstreams: &Upstreams, wanted: WantedCall<'_>) -> CallEnd {
-        let WantedCall { tool, mut params, id, progress, cancelled, stopped_waiting, takes_input_required, of_client } =
-            wanted;
+        let WantedCall { tool, mut params, id, progress, cancelled, .. } = wanted;
+        let WantedCall { stopped_waiting, takes_input_required, of_client, could_write, .. } = wanted;
         let arguments = params.remove("arguments").unwrap_or_else(|| json!({}));
         let meta = meta_of(&params);
         let same = SameCall {
@@ -118,6 +121,7 @@ impl ClientSession {
             unreadable: None,
             remembered: self.remembered(tool),
             own: None,
+            could_write: could_write.map(|CouldWrite(when)| when),
             arrived: Instant::now(),
         };
         let Some(DecidedCall { decision, verdict, late }) = self.decide(&same, &request, stopped_waiting).await else {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
+use hyper::http::request::Parts;
 use portcullis_core::Goodbye;
 use portcullis_wire::channel::TOOL_USE_ID;
 use rmcp::RoleServer;
@@ -183,6 +184,7 @@ impl GatewayCore {
             stopped_waiting: Box::pin(stopped_waiting),
             takes_input_required: is_stateless(context),
             of_client: of_client(context, self.gateway.lends_model),
+            could_write: context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get()).copied(),
         };
         let calling = Box::pin(session.call(&self.gateway.upstreams, wanted));
         let mut calling = std::pin::pin!(self.under_way.during(&tool.server, context, reports, calling));

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use portcullis_core::{GATEWAY, Label, SessionAbout};
-use portcullis_wire::routes::{MCP_CLIENT, MCP_TOKEN, MCP_TOKEN_ENDED};
+use portcullis_wire::routes::{MCP_CAN_WRITE, MCP_CLIENT, MCP_TOKEN, MCP_TOKEN_ENDED};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_util::sync::CancellationToken;
 
@@ -49,7 +49,8 @@ impl McpHost {
         let make = Box::new(move |person: &str, offer: WantedOffer| {
             gateway_of(&paths, kept.clone(), auth.clone(), (person, offer))
         });
-        let from_gate = FromGate { client: MCP_CLIENT, token: MCP_TOKEN, ended: MCP_TOKEN_ENDED };
+        let from_gate =
+            FromGate { client: MCP_CLIENT, token: MCP_TOKEN, can_write: MCP_CAN_WRITE, ended: MCP_TOKEN_ENDED };
         http::serve(listener, HostedServers { make, read }, from_gate, stop).await?;
         renewals.settled().await;
         Ok(ExitCode::SUCCESS)

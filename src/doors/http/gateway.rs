@@ -1,29 +1,32 @@
 //! `/mcp`: the gateway over HTTP. Requests are passed on to the process that holds the MCP servers, and its answers back.
 
 use std::collections::HashMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use futures_util::{StreamExt as _, stream};
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::body::Incoming;
+use http_body_util::{Full, Limited};
+use hyper::body::{Body as _, Frame, Incoming, SizeHint};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::header::{AUTHORIZATION, CONTENT_LENGTH, COOKIE, HOST, HeaderName, HeaderValue, ORIGIN, TRANSFER_ENCODING};
 use hyper::{Method, Uri};
 use hyper_util::rt::TokioIo;
 use portcullis_core::{Rights, TokenId};
 use portcullis_wire::error::{Fault, Kind};
-use portcullis_wire::routes::{MCP_CLIENT, MCP_TOKEN, MCP_TOKEN_ENDED};
+use portcullis_wire::routes::{MCP_CAN_WRITE, MCP_CLIENT, MCP_TOKEN, MCP_TOKEN_ENDED};
 use tokio::net::UnixStream;
 
 use super::Door;
 use super::access::Permitted;
 use super::body::collect;
 use super::response::ErrorResponse;
+use super::seats::Seat;
 use super::sse::{self, Pass};
 use crate::locks::locked;
 
@@ -31,6 +34,10 @@ use crate::locks::locked;
 const LARGEST_MESSAGE: usize = 16 << 20;
 /// Connections that are kept for the next request.
 const MOST_IDLE: usize = 16;
+
+/// A request waits no longer to hear whether the journal takes records, for the disk may hang: then the other end asks, where
+/// it has to know.
+const SAID_WITHIN: Duration = Duration::from_millis(20);
 
 /// Connects to the process that holds the servers, starting it where it does not run.
 pub(crate) type McpConnect = Box<dyn Fn() -> BoxFuture<'static, anyhow::Result<UnixStream>> + Send + Sync>;
@@ -167,26 +174,82 @@ pub(super) async fn pass(
     head.headers.insert(HeaderName::from_static(MCP_CLIENT), name);
     let number = door.gateway.number_of(&door, &permitted);
     head.headers.insert(HeaderName::from_static(MCP_TOKEN), HeaderValue::from(number));
+    // Said here, the other end need not come back and ask before it makes a call that a rule allows.
+    head.headers.remove(MCP_CAN_WRITE);
+    let could_write = async { door.hub.can_write().await.unwrap_or(false) };
+    if head.method == Method::POST && tokio::time::timeout(SAID_WITHIN, could_write).await.unwrap_or(false) {
+        head.headers.insert(HeaderName::from_static(MCP_CAN_WRITE), HeaderValue::from_static("1"));
+    }
     head.extensions.clear();
     let sent = door.gateway.send(hyper::Request::from_parts(head, Full::new(body))).await;
     drop(share);
     let away = |error: anyhow::Error| Fault::new(Kind::StartFailed, format!("the MCP servers: {error:#}"));
     let (response, sender) = sent.map_err(away)?;
-    let passage = Arc::clone(&door.gateway);
-    let read = stream::once(async move {
-        passage.keep(sender);
-        drop(place);
-    });
-    let bytes = response.into_parts();
-    let (head, body) = bytes;
-    let (stop, pass) = (door.stop.clone(), Pass::of(&door, &permitted));
-    // A token that is revoked lets nobody listen any more.
-    let ended = Box::pin(async move {
+    let (head, body) = response.into_parts();
+    let kept = Some((Arc::clone(&door.gateway), sender));
+    let passed = PassedBody { body, kept, ended: ending(&door, Pass::of(&door, &permitted)), _place: place };
+    Ok(Response::from_parts(head, Body::new(passed.keeping_what_is_read())))
+}
+
+/// Is ready when nobody may listen any more: the token was revoked, or the gate stops.
+fn ending(door: &Door, pass: Pass) -> BoxFuture<'static, ()> {
+    let stop = door.stop.clone();
+    Box::pin(async move {
         tokio::select! {
             () = pass.ended() => {}
             () = stop.cancelled() => {}
         }
-    });
-    let body = body.into_data_stream().map(Some).chain(read.map(|()| None)).filter_map(std::future::ready);
-    Ok(Response::from_parts(head, Body::from_stream(body.take_until(ended))))
+    })
+}
+
+/// An answer on its way to the client. Once all of it is read its connection is kept for the next request: whoever writes
+/// an answer of a known length looks no further than to its last byte.
+struct PassedBody {
+    body: Incoming,
+    /// None when it was kept.
+    kept: Option<(Arc<McpPassage>, SendRequest<Full<Bytes>>)>,
+    ended: BoxFuture<'static, ()>,
+    _place: Seat,
+}
+
+impl PassedBody {
+    fn keeping_what_is_read(mut self) -> Self {
+        if self.body.is_end_stream() {
+            self.keep();
+        }
+        self
+    }
+
+    fn keep(&mut self) {
+        if let Some((passage, sender)) = self.kept.take() {
+            passage.keep(sender);
+        }
+    }
+}
+
+impl hyper::body::Body for PassedBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        if self.ended.as_mut().poll(context).is_ready() {
+            return Poll::Ready(None);
+        }
+        let frame = ready!(Pin::new(&mut self.body).poll_frame(context));
+        if frame.is_none() || self.body.is_end_stream() {
+            self.keep();
+        }
+        Poll::Ready(frame)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
 }

@@ -220,7 +220,8 @@ impl Gatekeeper {
         request.folder.clone_from(&call.folder);
         // The gate is asked meanwhile whether it could write down what a rule allows.
         let judging = Box::pin(self.judged(RefusedAt::Asked, &request, &call));
-        let (judged, can_be_recorded) = match select(judging, Box::pin(self.can_be_recorded())).await {
+        let (judged, can_be_recorded) = match select(judging, Box::pin(self.can_be_recorded(request.could_write))).await
+        {
             Either::Left((judged, asking)) => (judged, Either::Left(asking)),
             Either::Right((can, judging)) => (judging.await, Either::Right(ready(can))),
         };

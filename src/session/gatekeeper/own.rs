@@ -31,7 +31,7 @@ impl Gatekeeper {
             outside.is_none() && judgement.decision == RuleDecision::Allow && !request.flags.want_a_person();
         let may_pass = is_let_pass || is_of_running_call && !judgement.is_asked_by_rule();
         // What a rule allows is on the record, or is not allowed by it.
-        if !may_pass || judgement.rule.is_some() && !self.can_be_recorded().await {
+        if !may_pass || judgement.rule.is_some() && !self.can_be_recorded(None).await {
             return None;
         }
         // The stop may have come meanwhile.

@@ -33,6 +33,8 @@ pub(crate) struct ToolRequest {
     pub(crate) remembered: Option<&'static str>,
     /// We make the call ourselves, in the place of a tool of the client's.
     pub(crate) own: Option<OwnCall>,
+    /// When the gate has said, for this call, that its journal takes records. None: it is asked.
+    pub(crate) could_write: Option<Instant>,
     /// When it came: since then the client waits.
     pub(crate) arrived: Instant,
 }

@@ -39,6 +39,7 @@ pub(super) fn request(command: &str) -> ToolRequest {
         unreadable: None,
         remembered: None,
         own: None,
+        could_write: None,
         arrived: Instant::now(),
     }
 }
@@ -330,4 +331,12 @@ async fn calls_without_a_place_are_counted_and_nobody_waits_for_one() {
         gatekeeper.after(finished("ls"));
     }
     assert!(gatekeeper.state().audit.dropped() >= 900, "the gate is away");
+}
+
+/// The gate may have gone since it said so.
+#[tokio::test(start_paused = true)]
+async fn a_word_that_the_journal_takes_records_counts_only_while_the_gate_holds_the_link() {
+    let folder = tempfile::tempdir().unwrap();
+    let (keeper, _link) = gatekeeper_and_link(folder.path());
+    assert!(!keeper.can_be_recorded(Some(Instant::now())).await);
 }

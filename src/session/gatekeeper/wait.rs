@@ -8,6 +8,7 @@ use portcullis_wire::error::Fault;
 use portcullis_wire::front::PromptNews;
 use portcullis_wire::permission::{remembered, set_mode};
 use serde_json::Value;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::ask::{MARGIN, limit, new_ask};
@@ -23,6 +24,10 @@ use crate::mint::mint;
 const REGISTER_TIMEOUT: Duration = Duration::from_secs(60);
 /// The same where nobody sits at a terminal: somebody may be waiting for the end of a script.
 const UNATTENDED_REGISTER_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The gate's word that its journal takes records counts so long. For a call that had to wait before it is judged, the gate is
+/// asked again.
+const COULD_WRITE: Duration = Duration::from_millis(100);
 
 /// What the agent is told of a denial for which nobody gave a reason.
 pub(super) const DENIED: &str = "A person denied this.";
@@ -228,7 +233,11 @@ impl Gatekeeper {
     }
 
     /// What a rule allows is on the record, or is not allowed by it.
-    pub(super) async fn can_be_recorded(&self) -> bool {
+    pub(super) async fn can_be_recorded(&self, could_write: Option<Instant>) -> bool {
+        // What the gate says here can come to it as long as it holds the link.
+        if could_write.is_some_and(|when| when.elapsed() < COULD_WRITE) && self.session.is_attached() {
+            return true;
+        }
         tokio::time::timeout(ANSWER_TIMEOUT, self.session.can_record()).await.unwrap_or(false)
     }
 

@@ -7,6 +7,7 @@ mod talk;
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -92,6 +93,7 @@ fn attach(
         said: 0,
         unconfirmed: BTreeMap::new(),
         attach_number: 0,
+        attached: Arc::clone(&handle.attached),
         holding: HashSet::new(),
         verdicts: VecDeque::new(),
         version: *VERSIONS.end(),
@@ -121,6 +123,8 @@ struct LinkClient {
     unconfirmed: BTreeMap<u64, QueuedMessage>,
     /// The number of the attach on this connection.
     attach_number: u64,
+    /// As the handle has it.
+    attached: Arc<AtomicBool>,
     /// Events handed to the process that it has not yet written.
     holding: HashSet<EventId>,
     /// Asks whose end was already handed to the process, oldest first, with the time of each verdict.
@@ -261,6 +265,7 @@ impl LinkClient {
         let writing = tokio::spawn(write(writer, frames));
         outgoing.send(bytes).await?;
         let result = self.talk(&mut lines, &outgoing).await;
+        self.attached.store(false, Ordering::Relaxed);
         self.stream.forget_looks();
         drop(outgoing);
         // The writer ends when it has written what was said last, or when the gate is gone.

@@ -4,6 +4,7 @@ mod client;
 mod upgrade;
 
 use std::fs::File;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -118,6 +119,8 @@ pub(crate) struct SessionHandle {
     session: SessionId,
     /// Shared by all clones.
     state: Arc<Mutex<HandleState>>,
+    /// Whether a gate has taken the attach, and its link has not ended since. Changed by the link's client.
+    attached: Arc<AtomicBool>,
 }
 
 struct HandleState {
@@ -162,7 +165,7 @@ impl SessionHandle {
     ) -> Self {
         let state = HandleState { written: DeliveryReceipt::default(), about, about_waits: false };
         let (stream, state) = (Arc::new(StreamRing::new()), Arc::new(Mutex::new(state)));
-        Self { outgoing, stream, files: None, no_gate, session, state }
+        Self { outgoing, stream, files: None, no_gate, session, state, attached: Arc::default() }
     }
 
     /// Returns when no gate can be started, and why: a file is broken, so that waiting for one would not help.
@@ -345,6 +348,11 @@ impl SessionHandle {
     /// The agent puts another text in the place of one of its replies.
     pub(crate) async fn edit(&self, id: ReplyId, text: String) -> Result<(), Fault> {
         self.ask_plainly(SessionMessage::Edited { id, text }).await
+    }
+
+    /// Whether what is said now goes to a gate at once.
+    pub(crate) fn is_attached(&self) -> bool {
+        self.attached.load(Ordering::Relaxed)
     }
 
     /// Whether there is a gate that can write down what happens.

@@ -1,6 +1,10 @@
 //! Messages of servers that rmcp would refuse although they are meant well, and those of which it would lose a part.
 
-use rmcp::model::{ErrorData, Prompt, Resource, ResourceTemplate, ServerJsonRpcMessage, Tool};
+use rmcp::model::{
+    CustomResult, ErrorData, JsonRpcResponse, JsonRpcVersion2_0, Prompt, RequestId, Resource, ResourceTemplate,
+    ServerJsonRpcMessage, ServerResult, Tool,
+};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -12,7 +16,30 @@ pub(super) fn message(bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
         Some(value) => serde_json::from_value(value).ok(),
         None => serde_json::from_slice(bytes).ok(),
     };
+    if let Some(answer) = tool_result(bytes) {
+        return Some(answer);
+    }
     as_it_is(bytes).or_else(|| as_it_is(&unreadable::with_whole_letters(bytes)?)).or_else(|| unreadable_answer(bytes))
+}
+
+/// The answer to a call of a tool. rmcp would try its result as each that it knows, and it is passed on as it came.
+fn tool_result(bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct ToolAnswer {
+        jsonrpc: JsonRpcVersion2_0,
+        id: RequestId,
+        result: Map<String, Value>,
+    }
+    memchr::memmem::find(bytes, b"\"content\"").filter(|_| bytes.len() <= LARGEST_PASSED)?;
+    let ToolAnswer { jsonrpc, id, result } = serde_json::from_slice(bytes).ok()?;
+    let is_complete = result.get("resultType").is_none_or(|kind| kind == "complete");
+    let others = PASSED_ON.iter().filter(|key| **key != "content");
+    if !is_complete || !result.contains_key("content") || others.into_iter().any(|key| result.contains_key(*key)) {
+        return None;
+    }
+    let result = ServerResult::CustomResult(CustomResult::new(Value::Object(result)));
+    Some(ServerJsonRpcMessage::Response(JsonRpcResponse { jsonrpc, id, result }))
 }
 
 /// The same of a text that is mended: once more it would carry itself twice.
@@ -137,7 +164,6 @@ fn with_objects(bytes: &[u8]) -> Option<Value> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use rmcp::model::{RequestId, ServerResult};
     use serde_json::json;
 
     fn answer(experimental: &Value) -> Vec<u8> {
@@ -166,12 +192,16 @@ mod tests {
 
     #[test]
     fn what_rmcp_does_not_know_of_a_result_is_kept() {
-        let result =
-            json!({"content": [{"type": "text", "text": "a", "acme": 1}], "acme": {"b": 2}, "_meta": {"c": 3}});
-        let bytes = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string().into_bytes();
-        let Some(ServerJsonRpcMessage::Response(response)) = message(&bytes) else { panic!("it is an answer") };
-        assert!(matches!(response.result, ServerResult::CallToolResult(_)));
-        assert_eq!(as_it_came(serde_json::to_value(response.result).unwrap()), result);
+        let with =
+            |key: &str| json!({key: [{"type": "text", "text": "a", "acme": 1}], "acme": {"b": 2}, "_meta": {"c": 3}});
+        let prompt = json!({"messages": [{"role": "user", "content": {"type": "text", "text": "a"}}], "acme": 1});
+        for (result, is_tools) in [(with("content"), true), (prompt, false), (with("contents"), false)] {
+            let bytes = json!({"jsonrpc": "2.0", "id": 1, "result": result}).to_string().into_bytes();
+            let Some(ServerJsonRpcMessage::Response(response)) = message(&bytes) else { panic!("it is an answer") };
+            let is_as_it_is = matches!(&response.result, ServerResult::CustomResult(custom) if custom.0 == result);
+            assert_eq!(is_as_it_is, is_tools, "{result}");
+            assert_eq!(as_it_came(serde_json::to_value(response.result).unwrap()), result);
+        }
         assert_eq!(as_it_came(json!({"other": 1})), json!({"other": 1}));
     }
 

@@ -178,6 +178,7 @@ fn request(call: HookCall, flags: ClientFlags, capabilities: Capabilities) -> To
         unreadable: call.unreadable,
         remembered: None,
         own: None,
+        could_write: None,
         arrived: Instant::now(),
     }
 }

@@ -31,6 +31,7 @@ pub(super) use answering::AnswerListener;
 use answering::{AnswerBody, AnswerComes, Timely, faulty, refuse, refuse_with};
 pub(crate) use clients::HostedServers;
 use clients::StatelessClients;
+pub(super) use owners::CouldWrite;
 use owners::EndedTokens;
 pub(crate) use owners::FromGate;
 use sessions::OpenSessions;
@@ -160,6 +161,9 @@ impl GatewayHost {
         let ends = session.filter(|_| request.method() == Method::DELETE);
         let listening = AnswerListener::default();
         request.extensions_mut().insert(listening.clone());
+        if let Some(could_write) = self.from_gate.could_write(request.headers()) {
+            request.extensions_mut().insert(could_write);
+        }
         let timely = Timely { listening: listening.leaving(), _in_use: in_use, comment: comment_time() };
         let host = Arc::clone(&self);
         let handling = Box::pin(async move {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 
 use hyper::HeaderMap;
+use tokio::time::Instant;
 
 use crate::locks::locked;
 
@@ -14,9 +15,15 @@ pub(crate) struct FromGate {
     pub(crate) client: &'static str,
     /// The header with the gate's own number of that token. It has another when its rights change.
     pub(crate) token: &'static str,
+    /// The header with which a request has the gate's word that its journal takes records.
+    pub(crate) can_write: &'static str,
     /// DELETE of this path says that the token no longer counts.
     pub(crate) ended: &'static str,
 }
+
+/// When a request came for which the gate has said that its journal takes records.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::agents::gateway) struct CouldWrite(pub(in crate::agents::gateway) Instant);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct RequestOwner {
@@ -29,6 +36,10 @@ impl FromGate {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let person = text(self.client).unwrap_or_else(|| "client".to_owned());
         RequestOwner { person, token: text(self.token).unwrap_or_default() }
+    }
+
+    pub(super) fn could_write(self, headers: &HeaderMap) -> Option<CouldWrite> {
+        headers.contains_key(self.can_write).then(|| CouldWrite(Instant::now()))
     }
 }
 

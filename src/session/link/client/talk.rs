@@ -1,5 +1,7 @@
 //! What is said on one connection to the gate, in both directions.
 
+use std::sync::atomic::Ordering;
+
 use anyhow::Context as _;
 use bytes::{BufMut as _, Bytes, BytesMut};
 use portcullis_core::{AskId, EventId};
@@ -89,6 +91,7 @@ impl LinkClient {
             GateMessage::Done { n, answer } => {
                 self.confirmed(n, answer)?;
                 if n == self.attach_number {
+                    self.attached.store(true, Ordering::Relaxed);
                     self.deliver.try_send(Delivery::Attached).context("handing on the attach")?;
                 }
                 // The gate takes what it is told: only now is it well.

@@ -79,6 +79,7 @@ impl Driver {
                     unreadable: None,
                     remembered: None,
                     own: None,
+                    could_write: None,
                     arrived: Instant::now(),
                 };
                 let (gatekeeper, cancelled) = (Arc::clone(&self.gatekeeper), self.begin_request(&id));
@@ -168,6 +169,7 @@ impl Driver {
             unreadable: None,
             remembered: None,
             own: None,
+            could_write: None,
             arrived: Instant::now(),
         }
     }

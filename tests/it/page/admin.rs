@@ -101,6 +101,34 @@ fn what_the_rules_said_of_another_call_does_not_stand_under_this_one() {
 }
 
 #[test]
+fn the_box_says_what_becomes_of_a_call_in_dont_ask_mode() {
+    let site = Site::new();
+    site.home.run(&["rules", "add", "ask", "Bash(touch *)"]).ok();
+    site.home.run(&["rules", "add", "deny", "Bash(git push *)"]).ok();
+    let settings = site.home.project().join(".claude");
+    std::fs::create_dir_all(&settings).unwrap();
+    std::fs::write(settings.join("settings.json"), r#"{"permissions": {"ask": ["Bash(make *)"]}}"#).unwrap();
+    let page = site.page(&["admin"], DESKTOP);
+    page.see(".empty");
+    view(&page, &site.gate, "rules");
+    page.fill("input[list=folders]", site.home.project().to_str().unwrap());
+    page.choose(".columns label:has-text(\"Mode\") select", "dontAsk");
+    let says = |command: &str, decision: &str, words: &str| {
+        page.fill("textarea", command);
+        page.click("[data-action=checkCall]");
+        page.see_text(&format!(".ruling .decision.{decision}"), decision);
+        page.see_text(".ruling", words);
+    };
+    let refused = "in dontAsk mode Claude Code refuses it even after a yes, unless its own settings allow it";
+    says("touch x", "ask", &format!("Bash(touch *); {refused}"));
+    says("rm -rf ~", "ask", refused);
+    // What nobody holds, Claude Code denies by itself; so it does with its own ask rules.
+    says("npm test", "deny", "what would be asked is denied");
+    says("make all", "deny", "what would be asked is denied");
+    says("git push origin main", "deny", "denied by the user rule Bash(git push *)");
+}
+
+#[test]
 fn people_and_tokens_are_seen_to_and_a_token_is_shown_once() {
     let site = Site::new();
     let page = site.page(&["admin"], DESKTOP);

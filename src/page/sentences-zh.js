@@ -31,6 +31,8 @@ export const SENTENCES = [
   is("CODE asks to approve a plan: No text of the plan came with it\\.", "$1 请求批准计划：没有附上计划的内容"),
   is("CODE asks to approve a plan: (.*)", "$1 请求批准计划：$2"),
   is("CODE answered by BY: (.*)", "$1 由 $2#3回答：%4"),
+  is("CODE allowed for the session \\((.*?)\\) by BY(.*)", "$1 由 $3#4在本会话内允许（@2）%5"),
+  is("CODE allowed always \\((.*?)\\) by BY(.*)", "$1 由 $3#4总是允许（@2）%5"),
   is("CODE allowed for the session by BY(.*)", "$1 由 $2#3在本会话内允许%4"),
   is("CODE allowed always by BY(.*)", "$1 由 $2#3总是允许%4"),
   is("CODE allowed with another input by BY(.*)", "$1 由 $2#3修改后允许%4"),

@@ -13,6 +13,7 @@ export const zh = {
   allow: "允许", allowOnce: "允许一次", forSession: "本会话内允许", always: "总是允许",
   more: "更多答复", deny: "拒绝", denyWhy: "拒绝并留言", denyStop: "拒绝并停止本轮", why: "给代理的留言",
   edit: "修改要执行的内容", editHow: "修改后的内容会重新按规则判断。", send: "发送", cancel: "取消",
+  alsoMode: "会话会改为 {mode}。",
   really: "确定允许吗？", yesAllow: "是，允许", badJson: "这不是有效的 JSON。",
   asks: "{label} 请求许可", wants: "想使用 {tool}", risk_low: "低风险", risk_medium: "中风险", risk_high: "高风险", risk_unknown: "风险不明",
   previewOnly: "仅为预览：实际执行的可能比这里显示的多。", held: "已在执行前拦住。无人答复则拒绝。",

@@ -18,6 +18,7 @@ export const en = {
   allow: "Allow", allowOnce: "Allow once", forSession: "Allow for this session", always: "Always allow",
   more: "More answers", deny: "Deny", denyWhy: "Deny with a message", denyStop: "Deny and stop the turn", why: "Message to the agent",
   edit: "Edit what runs", editHow: "The rules are asked again about what you write.", send: "Send", cancel: "Cancel",
+  alsoMode: "The session changes to mode {mode}.",
   really: "Really allow this?", yesAllow: "Yes, allow", badJson: "This is no valid JSON.",
   asks: "{label} asks", wants: "wants to use {tool}", risk_low: "low risk", risk_medium: "medium risk", risk_high: "high risk", risk_unknown: "risk not known",
   previewOnly: "Preview only: more may run than is shown here.", held: "Held before it runs. Without an answer it is denied.",

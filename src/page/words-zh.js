@@ -42,7 +42,7 @@ export const zh = {
   rights: "可以", right_talk: "对话", right_review: "答复", right_start: "开始会话", right_admin: "管理", linkedSince: "绑定于", revoke: "撤销", reallyRevoke: "撤销 {name}？", thisDevice: "本机",
   forget: "忘记本设备的密钥", language: "语言",
   linkFirst: "此浏览器尚未绑定", hasKey: "此浏览器已经绑定。重新绑定会再添加一台设备，权限由这个链接决定。", keepDevice: "照旧继续",
-  linkHow: "在运行网关的电脑上执行 “portcullis page”，手机则用 “portcullis device link”，然后打开链接。",
+  linkHow: "在运行网关的电脑上执行 “portcullis page”，手机则用 “portcullis device link”，然后打开链接。打开过但尚未使用的链接在两分钟内仍然有效：再打开一次即可。",
   pasteLink: "或在此粘贴链接", takeLink: "使用此链接", noLinkThere: "其中没有链接：链接里含有 “#link=”。",
   forHomeScreen: "若要用于主屏幕上的页面：请改为复制链接，在主屏幕上打开页面后粘贴。只能使用一次，两分钟内有效。", copyLink: "复制链接",
   linking: "正在绑定……", linkUsed: "链接已被使用或已过期。每个链接只能用一次，两分钟内有效。", called: "这台设备叫什么？",

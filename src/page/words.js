@@ -47,7 +47,7 @@ export const en = {
   rights: "May", right_talk: "talk", right_review: "answer", right_start: "start sessions", right_admin: "administer", linkedSince: "linked", revoke: "Revoke", reallyRevoke: "Revoke {name}?", thisDevice: "this one",
   forget: "Forget this device's key", language: "Language",
   linkFirst: "This browser is not linked yet", hasKey: "This browser is linked already. Linking it again makes another device of it, which may do what this link lets it.", keepDevice: "Go on as it is",
-  linkHow: "Run “portcullis page” at the computer where the gate runs, or “portcullis device link” for a phone, and open the link.",
+  linkHow: "Run “portcullis page” at the computer where the gate runs, or “portcullis device link” for a phone, and open the link. One that was opened and not used still works within its two minutes: open it again.",
   pasteLink: "Or paste the link here", takeLink: "Use this link", noLinkThere: "There is no link in this: it has “#link=” in it.",
   forHomeScreen: "For a page on the home screen: copy the link instead, open the page there and paste it. It works once, within two minutes.", copyLink: "Copy the link",
   linking: "Linking …", linkUsed: "The link was used before or is too old. Links work once, for two minutes.", called: "What is this device called?",

@@ -51,6 +51,8 @@ export const SENTENCES = [
   is("CODE did not run", "$1 没有执行"),
   is("CODE was begun, and nobody knows how far it ran", "$1 已经开始，但无法得知执行到了哪里"),
   is("ALARM: (.*)\\. A person had to be asked, and nothing shows that anybody was", "警报：$1。这本应由人决定，却没有迹象表明问过任何人"),
+  is("ran ExitPlanMode: No text of the plan came with it\\. \\(decided by (.*?)\\)", "运行了 ExitPlanMode：没有附上计划的内容（决定者：@1）"),
+  is("was kept from ExitPlanMode: No text of the plan came with it\\. \\(decided by (.*?)\\)", "被阻止：ExitPlanMode：没有附上计划的内容（决定者：@1）"),
   is("ran (\\S+)(.*) \\(decided by (.*?)\\)", "运行了 $1$2（决定者：@3）"),
   is("ran, and failed: (\\S+)(.*) \\(decided by (.*?)\\)", "运行失败：$1$2（决定者：@3）"),
   is("begun, and nobody knows how far it ran: (\\S+)(.*) \\(decided by (.*?)\\)", "已经开始，但无法得知执行到了哪里：$1$2（决定者：@3）"),

@@ -339,6 +339,7 @@ fn who_may_not_administer_sees_none_of_it_and_is_refused() {
     assert_eq!(page.count("nav a"), 2, "sessions, and the page's own settings");
     view(&page, &site.gate, "log");
     page.see_text(".notice", "may not read the log");
+    assert_eq!(page.count("input, section button"), 0, "there is nothing to search");
     let token = site.home.token_for("rita", "reviewer");
     for path in ["/api/v1/rules?folder=/", "/api/v1/log/chain", "/api/v1/people"] {
         site.gate.get_as(&token, path).expect(403);

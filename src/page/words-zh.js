@@ -78,7 +78,7 @@ export const zh = {
   lastPrompt: "收到的指令", lastWords: "最近所说",
   newBelow: "有新消息", toNewest: "到最新处", theUser: "用户", atTerminal: "终端", event_settled: "已了结",
   call_waiting: "等待答复", call_denied: "已拒绝", call_sentBack: "已退回", goesOn: "在这里接着进行",
-  endedHow: "这个会话已结束。先接着进行，再与它对话。", unknownHow: "网关不认识这个会话，可能很久以前就已结束。",
+  endedHow: "这个会话已结束。先接着进行，再与它对话。", endedMode: "它原来的模式是 {mode}，接着进行时用其文件夹的默认模式。", unknownHow: "网关不认识这个会话，可能很久以前就已结束。",
   enterSends: "Enter 发送，Shift+Enter 换行。", answerAll: "请先回答所有问题。", planChange: "要改什么？（可选）",
   asksYou: "有问题问你", hasPlan: "提出了计划", noPlan: "没有附上计划的内容。", answered: "已回答", planApproved: "已批准计划", allowedEdited: "修改后允许",
   via_here: "本设备", via_named: "设备 {device}", via_device: "另一台设备", via_terminal: "终端", via_socket: "命令行", via_http: "API", via_other: "{via}",

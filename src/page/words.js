@@ -83,7 +83,7 @@ export const en = {
   lastPrompt: "It was told", lastWords: "It said last",
   newBelow: "New messages", toNewest: "To the newest", theUser: "the user", atTerminal: "at the terminal", event_settled: "settled",
   call_waiting: "waits for an answer", call_denied: "denied", call_sentBack: "sent back", goesOn: "It goes on here",
-  endedHow: "This session has ended. Continue it to talk to it.", unknownHow: "The gate does not know this session. It may have ended long ago.",
+  endedHow: "This session has ended. Continue it to talk to it.", endedMode: "It was in {mode} and goes on in the default mode of its folder.", unknownHow: "The gate does not know this session. It may have ended long ago.",
   enterSends: "Enter sends, Shift+Enter begins a line.", answerAll: "Answer every question first.", planChange: "What should change? (optional)",
   asksYou: "asks you something", hasPlan: "has made a plan", noPlan: "No text of the plan came with it.", answered: "Answered", planApproved: "Plan approved", allowedEdited: "Allowed, with another input",
   via_here: "on this device", via_named: "on {device}", via_device: "on another device", via_terminal: "at the terminal", via_socket: "on the command line", via_http: "over the API", via_other: "by {via}",

@@ -11,7 +11,7 @@ use portcullis_core::policy::{
     Context, Decision, Judgement, Mode, Origin, OutsidePolicy, Rule, RuleSource, primary_field,
 };
 use portcullis_core::visible;
-use portcullis_wire::api::RulingView;
+use portcullis_wire::api::{RulingView, as_told};
 use portcullis_wire::tools;
 use serde_json::{Value, json};
 
@@ -201,7 +201,7 @@ impl Check {
         for (mode, ruling) in self.modes.iter().zip(self.rulings(paths, &rules, &around, &input, &RealDisk::new())?) {
             let trusted = rules.decide_if_trusted(*mode, &around, tools::call(&self.tool, &input));
             // A project's rules let nothing pass after text from outside, trusted or not.
-            let trusted = trusted.filter(|_| self.outside.is_none());
+            let trusted = trusted.filter(|_| self.outside.is_none()).map(|trusted| as_told(trusted, *mode));
             let left = match (ruling.decision, mode) {
                 _ if ruling.is_left_to_client(*mode) => LEFT_TO_CLIENT,
                 (Decision::Allow, Mode::DontAsk) => DENIED_BY_CLIENT,
@@ -244,7 +244,7 @@ impl Check {
                 ruling.why = format!("after text from outside this is asked for (outside = {:?})", policy.name());
             }
         }
-        Ok(rulings)
+        Ok(rulings.into_iter().zip(&self.modes).map(|(ruling, mode)| as_told(ruling, *mode)).collect())
     }
 
     /// Where several modes are asked about, each answer says its own.

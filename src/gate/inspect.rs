@@ -5,7 +5,7 @@ use std::path::Path;
 
 use portcullis_core::Record;
 use portcullis_core::policy::{Mode, primary_field};
-use portcullis_wire::api::{ChainView, ConfiguredModeView, DefaultModeView, NewCheck, RulingView, SetModeView};
+use portcullis_wire::api::{ChainView, ConfiguredModeView, DefaultModeView, NewCheck, RulingView, SetModeView, as_told};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::tools;
 use serde_json::{Value, json};
@@ -69,13 +69,16 @@ fn check(paths: &Paths, new: &NewCheck) -> Result<RulingView, Fault> {
         (input @ Value::Object(_), _) => input.clone(),
         _ => return Err(bad("the input is not a JSON object")),
     };
+    let label = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+    let around = rules.around(&folder, &[], label.as_deref());
+    // The gate holds a call by its own rules alone.
+    let is_held = rules.decide(mode, &around, tools::call(&new.tool, &input)).is_held_in(mode);
+    let told = |judgement| if is_held { as_told(judgement, mode) } else { judgement };
     // The client decides by its own rules as well.
     let clients = ClientRules::of(&folder, paths.user_home(), claude_folder(&environment).as_deref());
     clients.rules.into_iter().for_each(|rule| rules.add(rule));
-    let label = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-    let around = rules.around(&folder, &[], label.as_deref());
-    let ruling = rules.decide(mode, &around, tools::call(&new.tool, &input));
-    let trusted = rules.decide_if_trusted(mode, &around, tools::call(&new.tool, &input));
+    let ruling = told(rules.decide(mode, &around, tools::call(&new.tool, &input)));
+    let trusted = rules.decide_if_trusted(mode, &around, tools::call(&new.tool, &input)).map(told);
     let not_looked_at = clients.is_incomplete.then(|| "claude_settings".to_owned()).into_iter().collect();
     let left_to_client = ruling.is_left_to_client(mode);
     Ok(RulingView { left_to_client, not_looked_at, ..RulingView::of(&ruling, trusted.as_ref()) })

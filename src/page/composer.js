@@ -3,6 +3,7 @@
 import { Refused, call, upload } from "./api.js";
 import { h } from "./dom.js";
 import { shown } from "./letters.js";
+import { offeredModes } from "./modes.js";
 import { button, hasKeyboard, row } from "./parts.js";
 import { may, standing, state, successor, tellSession, why } from "./state.js";
 import { size, t } from "./words.js";
@@ -109,7 +110,9 @@ export function composer(id, sent, orders) {
     writing.hidden = isOver || takesNone;
     interrupt.hidden = !(["working", "waiting"].includes(what) && session.driven && may("review"));
     over.hidden = !isOver && !takesNone;
-    over.textContent = t(takesNone ? "readNever" : "endedHow");
+    // As `continueIt` does.
+    const losesMode = !takesNone && session?.mode && !offeredModes().includes(session.mode);
+    over.textContent = t(takesNone ? "readNever" : "endedHow") + (losesMode ? ` ${t("endedMode", { mode: session.mode })}` : "");
     when.textContent = session ? [t(whenRead(session, what)), hasKeyboard() && t("enterSends")].filter(Boolean).join(" ") : "";
   };
   return { element, draw };

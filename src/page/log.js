@@ -4,7 +4,7 @@ import { call } from "./api.js";
 import { h, moment } from "./dom.js";
 import { shown } from "./letters.js";
 import { button, row } from "./parts.js";
-import { state, why } from "./state.js";
+import { may, state, why } from "./state.js";
 import { locale, sentence, t } from "./words.js";
 
 const PAGE = 200;
@@ -21,6 +21,7 @@ const ofCredentials = ({ subject, told }) => /^(?:person|token|device)\//.test(s
 const isAbout = (kind, line) => !kind || (kind === "token" ? ofCredentials(line) : line.subject.startsWith(`${kind}/`));
 
 export function logView() {
+  if (!may("admin")) return { element: h("section", null, h("h1", null, t("log")), h("p", { class: "notice" }, t("noLog"))), draw: () => {} };
   const list = h("ol", { class: "log" });
   const text = h("input", { type: "search", "aria-label": t("search"), placeholder: t("search") });
   const about = h("select", { "aria-label": t("about") }, ABOUT.map((kind) => h("option", { value: kind }, t(`about_${kind || "all"}`))));
@@ -49,7 +50,7 @@ export function logView() {
       }
       draw();
     } catch (error) {
-      notice.textContent = error.status === 403 ? t("noLog") : why(error);
+      notice.textContent = why(error);
     }
     isLoading = false;
   };

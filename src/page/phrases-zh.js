@@ -11,6 +11,7 @@ export const PHRASES = [
   [/^(destructive|network|outside the working folder|protected path), (.+)$/, "@1、@2"],
   // 为什么询问
   [/^(.+); in dontAsk mode what would be asked is denied$/s, "@1；dontAsk 模式下本应询问的一律拒绝"],
+  [/^(.+); in (\w+) mode Claude Code refuses it even after a yes, unless its own settings allow it$/s, "@1；$2 模式下即使有人允许，Claude Code 也会拒绝，除非它自己的设置放行"],
   [/^(.+); the (user|project|session|command line) rule (.+) denies it$/s, "@1；@2规则 $3 拒绝它"],
   [/^(.+); the (user|project|session|command line) rule (.+) asks for it$/s, "@1；@2规则 $3 要求询问"],
   [/^removing (.+) is never approved unasked$/s, "删除 $1 一律要先询问"],

@@ -6,6 +6,7 @@ import { code, drawInput } from "./input.js";
 import { ledToIt } from "./led.js";
 import { exactly, shown } from "./letters.js";
 import { BadField, argumentForm } from "./mcp.js";
+import { modeInWords } from "./modes.js";
 import { button, hasKeyboard, row } from "./parts.js";
 import { drawPlan, drawQuestions } from "./questions.js";
 import { may, openAsks, state, why } from "./state.js";
@@ -162,6 +163,12 @@ function says(ask) {
   return ask.description && ![command, path, url, ask.preview].some(isKnown);
 }
 
+/** What an answer lets through besides, and what it makes of the session's mode. */
+function granted({ words }) {
+  const mode = words.match(/(?:^|, )mode (acceptEdits|default|plan)(?=, )/)?.[1];
+  return [mode && h("p", { class: "warning" }, t("alsoMode", { mode: modeInWords(mode) })), h("small", null, exactly(phrase(words)))];
+}
+
 function answers(ask, answer, risky, changedMind) {
   const more = h("div", { class: "more" });
   /** What someone has begun to write to the agent goes along with every denial. */
@@ -169,7 +176,7 @@ function answers(ask, answer, risky, changedMind) {
   const allow = (scope) => answer({ behavior: "allow", ...(scope && { scope }) });
   const offers = (ask.offers ?? []).map((offer) => {
     const name = offer.scope === "always" ? "always" : "forSession";
-    return h("div", { class: "offer" }, button(name, "quiet", () => allow(offer.scope)), h("small", null, exactly(phrase(offer.words))));
+    return h("div", { class: "offer" }, button(name, "quiet", () => allow(offer.scope)), granted(offer));
   });
   const denyWhy = () => {
     const words = h("textarea", { rows: "2", "data-why": true, "aria-label": t("why"), placeholder: t("why"), maxlength: "4096" });
@@ -268,11 +275,13 @@ function outcome(ask) {
   const words = verdict
     ? t(answerIn(ask) === "answered" ? "questionAnswered" : "answeredBy", { by: shown(verdict.by), via: placeOf(ask), behavior: t(answerIn(ask)) })
     : t("gone", { why: shown(phrase(ask.withdrawn ?? ask.state)) });
+  const offer = verdict?.behavior === "allow" && ask.offers?.find(({ scope }) => scope === verdict.scope);
   const after = verdict?.behavior === "allow" && { denied: "refusedAfter", unknown: "unknownAfter" }[verdict.outcome];
   return h("article", { class: "card settled", role: "status", tabindex: "-1", "data-code": ask.code },
     h("strong", null, shown(ask.label ?? "")), " ", shown(ask.tool), ": ", words, " ",
     verdict && h("small", { class: isConfirmed(ask) ? "confirmed" : "unconfirmed" }, t((after || { confirmed: "confirmed", done: "handedOver" }[verdict.confirmation]) ?? "notConfirmed")),
     verdict?.why && [" ", h("q", { class: "small" }, shown(verdict.why))],
+    offer && h("div", { class: "offer" }, granted(offer)),
     answerIn(ask) === "answered" && h("p", { class: "small" }, shown(Object.values(verdict.input?.answers ?? {}).join("; "))),
     answerIn(ask) === "allowedEdited" && drawOther(ask, verdict.input),
     verdict?.differs && h("p", { class: "warning" }, t("differs")));

@@ -18,13 +18,14 @@ export function rulesView() {
   const mode = h("select", null, MODES.map((each) => h("option", { value: each }, modeInWords(each))));
   const result = h("div", { role: "status" });
   const list = h("div");
+  /** An answer belongs to the fields as they were when it was asked for. */
+  let asked;
+  const forget = () => ((asked = undefined), result.replaceChildren());
   const check = async () => {
-    try {
-      const body = { folder: folder.value, tool: tool.value, input: input.value, mode: mode.value };
-      result.replaceChildren(verdict(await call("POST", "/api/v1/rules/check", body)));
-    } catch (error) {
-      result.replaceChildren(h("p", { class: "warning" }, why(error)));
-    }
+    const body = { folder: folder.value, tool: tool.value, input: input.value, mode: mode.value };
+    asked = body;
+    const answer = await call("POST", "/api/v1/rules/check", body).then(verdict).catch((error) => h("p", { class: "warning" }, why(error)));
+    if (asked === body) result.replaceChildren(answer);
   };
   const defaults = defaultMode();
   const load = async () => {
@@ -37,6 +38,7 @@ export function rulesView() {
     }
   };
   folder.addEventListener("change", load);
+  for (const control of [folder, tool, mode, input]) control.addEventListener("input", forget);
   input.addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && check());
   if (folder.value) load();
   const element = h("section", { class: "form" },

@@ -29,7 +29,7 @@ pub use mcp::{McpServerView, McpSignInView, NamedMcpServer};
 pub use modes::{ConfiguredModeView, DefaultModeView, NewDefaultMode, SetModeView};
 pub use people::{Approval, MadeToken, NewRole, NewToken, PairingView, PeopleView, PersonView, TokenView};
 pub use reading::UnknownPrompt;
-pub use rules::{ChainView, NewCheck, RuleView, RulingView};
+pub use rules::{ChainView, NewCheck, RuleView, RulingView, as_told};
 pub use sessions::{NewMode, NewModel, NewPrompt, OrderView, OutsideView, SessionView};
 
 /// One message of `watch`. The first ones tell the state, then comes `ready`, then every change.

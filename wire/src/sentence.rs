@@ -3,7 +3,7 @@
 mod names;
 
 use portcullis_core::{
-    Address, Ask, AskKind, Behavior, CallOutcome, Event, Label, Order, Record, Ruling, Scope, SessionAbout, SessionId,
+    Address, Ask, AskId, AskKind, Behavior, CallOutcome, Event, Label, Order, Record, Ruling, Scope, SessionAbout, SessionId,
     Subject, Text, Token, ToolCall, Verdict, as_one_word,
 };
 use serde_json::Value;
@@ -126,10 +126,8 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
         }
         Record::ReplyEdited { chat, text, .. } => (Plain, format!("reply to {chat} changed: {}", shown(text))),
         Record::Asked { ask } => (Attention, asked(ask)),
-        Record::Answered { ask, verdict } => (Plain, format!("{} {}", names.code(*ask), answered(verdict))),
-        Record::Voted { ask, verdict } => {
-            (Plain, format!("{} {}; more people must agree", names.code(*ask), answered(verdict)))
-        }
+        Record::Answered { ask, verdict } => (Plain, answered(names, *ask, verdict)),
+        Record::Voted { ask, verdict } => (Plain, format!("{}; more people must agree", answered(names, *ask, verdict))),
         Record::Carried { ask } => (Detail, format!("{}: the agent has the verdict", names.code(*ask))),
         Record::Withdrawn { ask, why } => (Plain, format!("{} no longer asked: {why}", names.code(*ask))),
         Record::AskExpired { ask } => (Attention, format!("{} expired: nobody answered in time", names.code(*ask))),
@@ -257,13 +255,13 @@ fn asked(ask: &Ask) -> String {
     }
 }
 
-/// `denied by owner on "Phone": not on a Friday`.
-fn answered(verdict: &Verdict) -> String {
-    let ruling = &verdict.ruling;
+/// `abcde denied by owner on "Phone": not on a Friday`.
+fn answered(names: &Names, ask: AskId, verdict: &Verdict) -> String {
+    let (ruling, code) = (&verdict.ruling, names.code(ask));
     let device = verdict.device.as_ref().map(|device| format!(" on {device:?}")).unwrap_or_default();
     let by = format!("{}{device}", verdict.by);
     if let Some(answers) = answers(ruling) {
-        return format!("answered by {by}: {}", cut(&answers));
+        return format!("{code} answered by {by}: {}", cut(&answers));
     }
     let said = match ruling.behavior {
         Behavior::Allow => "allowed",
@@ -274,11 +272,12 @@ fn answered(verdict: &Verdict) -> String {
         Scope::Session => " for the session",
         Scope::Always => " always",
     };
+    let granted = names.granted(ask, ruling.scope).map(|words| format!(" ({})", cut(words))).unwrap_or_default();
     let input = if ruling.input.is_some() { " with another input" } else { "" };
     let mode = ruling.mode.map(|mode| format!(", to go on in mode {mode},")).unwrap_or_default();
     let interrupt = if ruling.interrupt { ", which ends the turn" } else { "" };
     let why = ruling.why.as_ref().map(|why| format!(": {}", cut(why))).unwrap_or_default();
-    format!("{said}{reach}{input}{mode} by {by}{interrupt}{why}")
+    format!("{code} {said}{reach}{granted}{input}{mode} by {by}{interrupt}{why}")
 }
 
 /// What was chosen or written in answer to the agent's questions.

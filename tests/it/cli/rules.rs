@@ -156,6 +156,10 @@ fn a_check_says_what_it_does_not_look_at() {
         words.starts_with("allow: ") && words.contains("only a rule in its own settings lets such a call run"),
         "{words}"
     );
+    // What a person must decide is asked in that mode, too, and a yes is not enough.
+    let asked = ["rules", "check", "--mode", "dontAsk", "--ask", "Bash(npm test)", "Bash", "npm test"];
+    let words = home.run(&asked).ok().stdout;
+    assert!(words.starts_with("ask: ") && words.contains("refuses it even after a yes"), "{words}");
     home.run(&["rules", "add", "ask", "Bash(npm publish *)"]).ok();
     assert!(home.run(&["rules", "test"]).ok().stdout.ends_with(": 1 rule, 0 examples, all hold\n"));
 }

@@ -390,7 +390,7 @@ fn a_gate_that_a_session_starts_again_lets_sessions_begin_where_the_one_before_d
     let _session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
     home.attached(1);
     let stopped = home.run(&["stop"]).ok().stdout;
-    assert!(stopped.contains("starts another when it needs one"), "{stopped}");
+    assert!(stopped.contains("Another gate starts at once") && stopped.contains("  api (channel): end "), "{stopped}");
     gate.wait_exit(PATIENCE);
     home.attached(1);
     assert_eq!(folders(), before);

@@ -1,5 +1,6 @@
 //! The views for whoever administers the gate: rules, people and tokens, the log and its chain.
 
+use super::reading::PHONE;
 use super::site::Site;
 use crate::fakes::bridge::Bridge;
 use crate::support::browser::{Browser, DESKTOP, Page};
@@ -57,6 +58,73 @@ fn the_rules_of_a_folder_are_shown_and_say_what_would_become_of_a_call() {
     page.press("Tab");
     page.see_text("section", "there is no folder");
     assert!(page.barriers().is_empty(), "{:?}", page.barriers());
+}
+
+#[test]
+fn what_the_rules_said_of_another_call_does_not_stand_under_this_one() {
+    let site = Site::new();
+    let page = site.page(&["admin"], PHONE);
+    page.see(".empty");
+    view(&page, &site.gate, "rules");
+    page.fill("input[list=folders]", site.home.project().to_str().unwrap());
+    page.fill("textarea", &"x".repeat(300));
+    let mode = ".columns label:has-text(\"Mode\") select";
+    let changes: [&dyn Fn(); 4] = [
+        &|| page.fill("textarea", "touch y"),
+        &|| page.choose(mode, "dontAsk"),
+        &|| page.choose(".columns label:has-text(\"Tool\") select", "Read"),
+        &|| page.fill("input[list=folders]", "/"),
+    ];
+    for change in changes {
+        page.click("[data-action=checkCall]");
+        page.see(".ruling");
+        let beyond = page.run("document.documentElement.scrollWidth - document.documentElement.clientWidth");
+        assert_eq!(beyond, 0, "a long word goes on in the next line");
+        change();
+        assert_eq!(page.count(".ruling"), 0, "it was about something else");
+    }
+    // An answer that is late is about something else as well.
+    page.fill("input[list=folders]", site.home.project().to_str().unwrap());
+    page.run(
+        "(() => { const own = window.fetch; window.fetch = async (path, ...more) => { \
+         if (String(path).endsWith('/rules/check')) await new Promise((go) => (window.answerNow = go)); \
+         const answer = await own(path, ...more); window.hasAnswered = true; return answer; }; return true })()",
+    );
+    page.click("[data-action=checkCall]");
+    until("the question", || (page.run("Boolean(window.answerNow)") == true).then_some(()));
+    page.fill("textarea", "touch z");
+    page.run("(window.hasAnswered = false, window.answerNow(), true)");
+    until("the late answer", || (page.run("window.hasAnswered") == true).then_some(()));
+    page.run("new Promise((done) => setTimeout(done, 200)).then(() => true)");
+    assert_eq!(page.count(".ruling"), 0, "nobody asked about this");
+}
+
+#[test]
+fn the_box_says_what_becomes_of_a_call_in_dont_ask_mode() {
+    let site = Site::new();
+    site.home.run(&["rules", "add", "ask", "Bash(touch *)"]).ok();
+    site.home.run(&["rules", "add", "deny", "Bash(git push *)"]).ok();
+    let settings = site.home.project().join(".claude");
+    std::fs::create_dir_all(&settings).unwrap();
+    std::fs::write(settings.join("settings.json"), r#"{"permissions": {"ask": ["Bash(make *)"]}}"#).unwrap();
+    let page = site.page(&["admin"], DESKTOP);
+    page.see(".empty");
+    view(&page, &site.gate, "rules");
+    page.fill("input[list=folders]", site.home.project().to_str().unwrap());
+    page.choose(".columns label:has-text(\"Mode\") select", "dontAsk");
+    let says = |command: &str, decision: &str, words: &str| {
+        page.fill("textarea", command);
+        page.click("[data-action=checkCall]");
+        page.see_text(&format!(".ruling .decision.{decision}"), decision);
+        page.see_text(".ruling", words);
+    };
+    let refused = "in dontAsk mode Claude Code refuses it even after a yes, unless its own settings allow it";
+    says("touch x", "ask", &format!("Bash(touch *); {refused}"));
+    says("rm -rf ~", "ask", refused);
+    // What nobody holds, Claude Code denies by itself; so it does with its own ask rules.
+    says("npm test", "deny", "what would be asked is denied");
+    says("make all", "deny", "what would be asked is denied");
+    says("git push origin main", "deny", "denied by the user rule Bash(git push *)");
 }
 
 #[test]
@@ -270,6 +338,7 @@ fn who_may_not_administer_sees_none_of_it_and_is_refused() {
     assert_eq!(page.count("nav a"), 2, "sessions, and the page's own settings");
     view(&page, &site.gate, "log");
     page.see_text(".notice", "may not read the log");
+    assert_eq!(page.count("input, section button"), 0, "there is nothing to search");
     let token = site.home.token_for("rita", "reviewer");
     for path in ["/api/v1/rules?folder=/", "/api/v1/log/chain", "/api/v1/people"] {
         site.gate.get_as(&token, path).expect(403);

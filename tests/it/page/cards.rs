@@ -77,6 +77,33 @@ fn a_card_says_why_it_is_asked_and_until_when_and_afterwards_that_it_was_confirm
 }
 
 #[test]
+fn an_allow_that_changes_the_mode_says_so_before_and_after() {
+    let home = Home::new();
+    home.write_config("[hooks]\nhttp = true\n");
+    let gate = home.serve();
+    let token = home.token_for("claude", "agent");
+    let suggested = json!([{"type": "addDirectories", "directories": [home.project()], "destination": "session"},
+        {"type": "setMode", "mode": "acceptEdits", "destination": "session"}]);
+    let hook = json!({"hook_event_name": "PermissionRequest", "session_id": "s-1", "cwd": home.project(), "tool_name": "Bash",
+        "tool_input": {"command": "mkdir d4"}, "tool_use_id": "t-1", "permission_suggestions": suggested});
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["admin"], DESKTOP);
+    let _posted = post_hook(&gate, &token, &hook);
+    page.click(".prompt summary >> text=More answers");
+    let means = "The session changes to mode acceptEdits: changes and removes files unasked";
+    page.see_text(".prompt .offer p", means);
+    page.click("[data-action=forSession]");
+    page.see_text(".settled .offer p", means);
+    page.see_text(".settled .offer small", "mode acceptEdits, for this session");
+    page.goto(&format!("http://{}/#/log", gate.address()));
+    page.see_text(".log li", ", mode acceptEdits) by owner");
+    // So it is in Chinese.
+    page.run("localStorage.setItem('portcullis.language', 'zh-CN')");
+    page.reload();
+    page.see_text(".log li", "、模式 acceptEdits）");
+}
+
+#[test]
 fn an_answer_that_the_client_has_not_taken_is_not_confirmed_yet() {
     let home = Home::new();
     let gate = home.serve();

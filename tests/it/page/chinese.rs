@@ -62,5 +62,7 @@ fn the_log_is_in_chinese_and_what_people_wrote_is_not_translated() {
     for (text, chinese) in texts.iter().zip(&chinese) {
         assert!(is_chinese(chinese), "{text}");
     }
+    let plan = "ran ExitPlanMode: No text of the plan came with it. (decided by person)";
+    assert_eq!(said(&page, "sentence", &[plan.to_owned()]), ["运行了 ExitPlanMode：没有附上计划的内容（决定者：人）"]);
     assert!(chinese.iter().any(|line| line.ends_with("the session ended")), "{chinese:?}");
 }

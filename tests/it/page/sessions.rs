@@ -8,7 +8,7 @@ use crate::support::browser::{Browser, DESKTOP};
 use crate::support::claude::Claude;
 use crate::support::driven::shell;
 use crate::support::home::Home;
-use crate::support::hooks::{by_tool_call, hooked};
+use crate::support::hooks::{bash, by_tool_call, hooked, with};
 use crate::support::http::Request;
 use crate::support::standin::StandIn;
 use crate::support::until;
@@ -46,6 +46,17 @@ fn what_the_agent_says_comes_as_it_is_said_and_calls_are_folded_with_their_resul
     page.see_text(".said .text strong", "the second");
     assert_eq!((page.count(".said .text"), page.count(".call")), (2, 1), "and nothing comes twice");
     assert_eq!(page.problems(), [""; 0]);
+}
+
+#[test]
+fn whoever_continues_a_session_that_asked_nothing_is_told_that_it_will_ask() {
+    let (home, gate, session) = hooked();
+    session.hook("PreToolUse", &with(bash("ls"), "permission_mode", "bypassPermissions"));
+    let browser = Browser::start(&home);
+    let page = browser.linked("a", &gate, &["start"], DESKTOP);
+    page.click(".session");
+    session.close_stdin();
+    page.see_text(".composer .hint", "It was in bypassPermissions and goes on in the default mode of its folder.");
 }
 
 #[test]

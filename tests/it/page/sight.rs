@@ -40,7 +40,7 @@ fn a_tall_prompt_is_opened_at_its_head_and_what_was_never_on_the_screen_is_not_a
     page.see("[data-action=allowOnce]:not([aria-disabled])");
     // The end of it is behind the box to write in.
     page.press("a");
-    page.see_text(".step [role=alert]", "more lines below");
+    page.see_text(".step [role=alert]", "more rows of text below");
     assert_eq!(page.text(".step").lines().filter(|line| !line.is_empty()).count(), 4, "{}", page.text(".step"));
     page.click(".step [data-action=cancel]");
     assert_eq!(site.home.records("answered").len(), 0);

@@ -39,7 +39,7 @@ fn the_end_of_a_long_command_is_opened_scrolled_to_or_knowingly_not_looked_at() 
     let site = Site::with(&model);
     let page = site.page(&[], Screen { locale: "en-US", ..CHINESE_PHONE });
     site.go();
-    page.see_text(".prompt .below", "more lines below");
+    page.see_text(".prompt .below", "more rows of text below");
     assert_eq!(page.barriers(), [""; 0]);
     is_not_allowed_at_once(&page, &site.home, "You have not looked at all of it");
     page.click(".step [data-action=cancel]");
@@ -54,7 +54,7 @@ fn the_end_of_a_long_command_is_opened_scrolled_to_or_knowingly_not_looked_at() 
     page.see_text(".prompt .code", "two.txt");
     page.see(".prompt .below");
     page.run("scrollTo(0, 0)");
-    is_not_allowed_at_once(&page, &site.home, "more lines below");
+    is_not_allowed_at_once(&page, &site.home, "more rows of text below");
     page.click(".step [data-action=cancel]");
     page.run(READ_ON_IN_BOX);
     page.gone(".prompt .below");
@@ -63,7 +63,7 @@ fn the_end_of_a_long_command_is_opened_scrolled_to_or_knowingly_not_looked_at() 
 
     page.see_text(".prompt .code", "three.txt");
     page.run("scrollTo(0, 0)");
-    is_not_allowed_at_once(&page, &site.home, "more lines below");
+    is_not_allowed_at_once(&page, &site.home, "more rows of text below");
     page.click("[data-action=allowUnseen]");
     is_made(&site.home, "three.txt");
     assert_eq!(page.problems(), [""; 0]);

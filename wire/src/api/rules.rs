@@ -1,10 +1,10 @@
 //! Rules of the API: those that count in a folder, and what they say of a call; and the state of the journal's chain.
 
-use portcullis_core::policy::{Decision, Judgement, Rule};
+use portcullis_core::policy::{Decision, Judgement, Mode, Rule};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::RiskView;
+use super::{REFUSED_AFTER_YES, RiskView};
 
 /// One rule, with where it is written.
 #[derive(Debug, Serialize, Deserialize, PartialEq, ToSchema)]
@@ -113,6 +113,17 @@ impl RulingView {
             not_looked_at: vec![],
         }
     }
+}
+
+/// The judgement as people are told it. In dontAsk mode the gate holds what a person must decide, and asks them all the
+/// same.
+pub fn as_told(judgement: Judgement, mode: Mode) -> Judgement {
+    if !judgement.is_held_in(mode) {
+        return judgement;
+    }
+    let why = judgement.why.split("; in dontAsk mode").next().unwrap_or_default();
+    let why = format!("{why}; in {} mode {REFUSED_AFTER_YES}", mode.name());
+    Judgement { decision: Decision::Ask, why, ..judgement }
 }
 
 /// Whether the journal is as it was written.

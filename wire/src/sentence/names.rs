@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use portcullis_core::{AskId, Code, EventId, Label, Order, OrderId, Record, SessionAbout, SessionId};
+use portcullis_core::{
+    AskId, Code, EventId, Label, Offer, Order, OrderId, Record, Scope, SessionAbout, SessionId,
+};
 
 use crate::api::{AskView, SessionView};
 
@@ -16,6 +18,8 @@ pub struct Names {
     /// What each session last said of itself.
     abouts: BTreeMap<SessionId, SessionAbout>,
     asks: BTreeMap<AskId, (Code, SessionId)>,
+    /// What each prompt offers to remember, where it offers something.
+    offers: BTreeMap<AskId, Vec<Offer>>,
     events: BTreeMap<EventId, (String, Option<SessionId>)>,
     orders: BTreeMap<OrderId, &'static str>,
 }
@@ -51,7 +55,12 @@ impl Names {
                     }
                 }
             }
-            Record::Asked { ask } => keep(&mut self.asks, ask.id, (ask.code, ask.session)),
+            Record::Asked { ask } => {
+                keep(&mut self.asks, ask.id, (ask.code, ask.session));
+                if !ask.details.offers.is_empty() {
+                    keep(&mut self.offers, ask.id, ask.details.offers.clone());
+                }
+            }
             Record::Ordered { id: Some(id), order, .. } => keep(&mut self.orders, *id, name(order)),
             _ => {}
         }
@@ -95,6 +104,12 @@ impl Names {
 
     pub(super) fn code(&self, ask: AskId) -> String {
         self.asks.get(&ask).map_or_else(|| format!("prompt {ask}"), |(code, _)| code.to_string())
+    }
+
+    /// What an allow of this scope lets through besides: `mode acceptEdits`.
+    pub(super) fn granted(&self, ask: AskId, scope: Scope) -> Option<&str> {
+        let offer = self.offers.get(&ask)?.iter().find(|offer| offer.scope == scope)?;
+        Some(offer.words.strip_suffix(", for this session").unwrap_or(&offer.words))
     }
 
     pub(super) fn event(&self, event: EventId) -> String {

@@ -1,7 +1,7 @@
 //! Each kind of record as people read it.
 
 use expect_test::expect;
-use portcullis_core::{AskId, EventId, Moment, OrderId};
+use portcullis_core::{AskId, EventId, Moment, Offer, OrderId};
 
 use super::*;
 use crate::record::tests::every_record;
@@ -86,6 +86,31 @@ fn every_record_is_a_sentence() {
         !      refused to owner: allow from inside a session
     "#]]
     .assert_eq(&told.collect::<String>());
+}
+
+#[test]
+fn an_allow_that_reaches_further_says_what_it_lets_through() {
+    let mut names = Names::default();
+    let records = every_record();
+    let Some(Record::Asked { ask }) = records.iter().find(|record| matches!(record, Record::Asked { .. })) else {
+        panic!("{records:?}")
+    };
+    let mut ask = ask.clone();
+    let words = "the folder /home/ann/api, mode acceptEdits, for this session".to_owned();
+    ask.details.offers = vec![Offer { scope: Scope::Session, words }];
+    let answered = records.iter().find_map(|record| match record {
+        Record::Answered { verdict, .. } => Some(verdict.clone()),
+        _ => None,
+    });
+    let mut verdict = answered.unwrap();
+    verdict.ruling = Ruling { scope: Scope::Session, ..Ruling::plain(Behavior::Allow) };
+    sentence(&mut names, &Record::Asked { ask: ask.clone() });
+    let told = sentence(&mut names, &Record::Answered { ask: ask.id, verdict: verdict.clone() }).words;
+    let granted = "abcde allowed for the session (the folder /home/ann/api, mode acceptEdits) by ann";
+    assert!(told.starts_with(granted), "{told}");
+    verdict.ruling.scope = Scope::Once;
+    let told = sentence(&mut names, &Record::Answered { ask: ask.id, verdict }).words;
+    assert!(told.starts_with("abcde allowed by ann"), "{told}");
 }
 
 #[test]

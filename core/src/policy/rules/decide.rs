@@ -55,6 +55,13 @@ impl Judgement {
         self.is_asked_by_rule() || self.is_mandatory()
     }
 
+    /// Whether people are asked although the mode denies what would be asked: the gate holds such a call before it runs. What
+    /// a rule denies, or might, is denied.
+    pub fn is_held_in(&self, mode: Mode) -> bool {
+        let is_by_deny_rule = self.rule.as_ref().is_some_and(|rule| rule.decision == Decision::Deny);
+        mode == Mode::DontAsk && self.decision == Decision::Deny && self.must_be_asked() && !is_by_deny_rule
+    }
+
     /// Whether Claude Code's own check decides about it, in this mode, and perhaps asks nobody.
     pub fn is_left_to_client(&self, mode: Mode) -> bool {
         mode == Mode::Auto && self.decision == Decision::Ask && !self.must_be_asked()

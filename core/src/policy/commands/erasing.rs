@@ -29,7 +29,18 @@ pub(crate) const REMOVES_FOLDERS: [&str; 17] = [
 /// What it says when it removes files, one by one.
 pub(crate) const REMOVES_FILES: [&str; 5] = ["unlink", "os.remove", "File.delete", "rm_f", "truncate"];
 /// What it says when it moves what it is given.
-const MOVES: [&str; 5] = ["os.rename", "os.replace", "shutil.move", "renameSync", "rename "];
+const MOVES: [&str; 9] = [
+    "rename(",
+    "rename ",
+    "os.rename",
+    "os.replace",
+    // What a text replaces is something else.
+    "home().replace(",
+    "expanduser().replace(",
+    "shutil.move",
+    "renameSync",
+    "FileUtils.mv",
+];
 /// How it says the home, and the folder it is in.
 const HOME: [&str; 7] = ["expanduser", "homedir", "Path.home", "Dir.home", "HOME", "getpwuid", "USERPROFILE"];
 const HERE: [&str; 5] = ["getcwd", "process.cwd", "Dir.pwd", "Path.cwd", "__dirname"];
@@ -127,7 +138,8 @@ pub(crate) fn changes_all(words: &[ShellWord]) -> bool {
     };
     let long = |begin: &str| rest.iter().any(|word| word.text.starts_with(begin));
     match name_of(&first.text) {
-        "chmod" | "chown" | "chgrp" | "setfacl" => true,
+        "chmod" | "chown" | "chgrp" | "setfacl" | "chattr" | "chcon" | "setfattr" => true,
+        "rename" | "prename" | "perl-rename" | "file-rename" => true,
         "truncate" | "tee" => true,
         "sed" | "perl" | "ruby" => short(&['i']) || long("--in"),
         "gzip" | "bzip2" | "xz" | "zstd" => short(&['r']) || long("--rec") || long("--rm"),

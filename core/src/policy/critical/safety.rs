@@ -192,16 +192,18 @@ pub(crate) fn is_protected(path: &str, context: &Context) -> bool {
     let in_etc = below_etc.and_then(|rest| rest.split('/').next());
     let of_all = in_etc.is_some_and(|part| PROTECTED_IN_ETC.iter().any(|name| is(part, name)))
         || PROTECTED_FOR_ALL.iter().any(|place| lies_in(&path, place));
-    named && !is_plan(&path, context) || of_all || context.ours.iter().any(|ours| lies_in(&path, &ours.to_lowercase()))
+    let is_in = |places: &[String]| places.iter().any(|place| lies_in(&path, &place.to_lowercase()));
+    (named || is_in(&context.claude)) && !is_plan(&path, context) || of_all || is_in(&context.ours)
 }
 
 /// Whether this is one of the files in which Claude Code has the model write its plans, in plan mode: people are shown it
 /// before anything follows from it.
 fn is_plan(path: &str, context: &Context) -> bool {
     let homes = context.home.as_deref().into_iter().flat_map(|home| context.both(home));
-    let mut names = homes.filter_map(|home| {
-        let rest = path.strip_prefix(home.to_lowercase().as_str())?;
-        rest.strip_prefix("/.claude/plans/")?.strip_suffix(".md").map(str::to_owned)
+    let folders = homes.map(|home| format!("{home}/.claude")).chain(context.claude.iter().cloned());
+    let mut names = folders.filter_map(|folder| {
+        let rest = path.strip_prefix(folder.to_lowercase().as_str())?;
+        rest.strip_prefix("/plans/")?.strip_suffix(".md").map(str::to_owned)
     });
     names.any(|name| !name.is_empty() && !name.contains(['/', '.']))
 }

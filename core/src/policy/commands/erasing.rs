@@ -97,6 +97,25 @@ fn code(command: &Found) -> Option<RemovingCode> {
     Some(RemovingCode { words, spares_here: !folders })
 }
 
+/// What code says when it puts what lies elsewhere into a folder.
+const FILLS_FOLDERS: [&str; 9] =
+    ["copytree", "copy_tree", "cpSync", "fs.cp(", "cp_r", "dircopy", "extractall", "unpack_archive", "extract_all"];
+
+/// What code may fill so: the texts in it, and the home where it says that.
+pub(crate) fn fills_by_code(suspects: &Suspects) -> Vec<ShellWord> {
+    let runs_code = |command: &&Found| !is_inert(&command.words) && command.words.iter().any(is_interpreter);
+    let filling = suspects.found.iter().filter(runs_code).filter(|command| {
+        let texts = command.words.iter().skip(1).map(|word| &word.text).chain(&command.given);
+        texts.into_iter().any(|text| FILLS_FOLDERS.iter().any(|mark| text.contains(mark)))
+    });
+    let texts = |command: &Found| {
+        let says_home = command.words.iter().map(|word| &word.text).chain(&command.given);
+        let home = says_home.into_iter().any(|text| text.contains("Path.home()") || text.contains("Dir.home"));
+        strings(command).into_iter().chain(home.then(|| "~".to_owned())).collect::<Vec<_>>()
+    };
+    filling.flat_map(texts).map(|text| ShellWord::plain(&text)).collect()
+}
+
 /// The texts that stand in quotes in code, and those in brackets of perl's own.
 fn quoted(code: &str) -> Vec<String> {
     let mut texts = vec![];

@@ -5,6 +5,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::Environment;
 use super::belief::believed;
+use super::environment::claude_folder;
 use super::folder::{self, Links};
 use super::secret::{hex, sha256};
 use crate::failure::Failure;
@@ -30,10 +31,20 @@ pub(crate) struct Paths {
     pub(crate) socket: PathBuf,
     /// The folder of the user, which may hold all of the above without being a project.
     user_home: Option<PathBuf>,
+    /// Where Claude Code keeps what is the user's.
+    claude_folder: Option<PathBuf>,
+    /// The names by which this program may be called: in the user's own folder for programs, and on the PATH.
+    program_names: Vec<PathBuf>,
 }
 
 impl Paths {
     pub(crate) fn from_env(environment: Environment<'_>) -> Result<Self, Failure> {
+        let paths = Self::of_ours(environment)?;
+        let claude_folder = claude_folder(environment);
+        Ok(Self { claude_folder, program_names: program_names(environment), ..paths })
+    }
+
+    fn of_ours(environment: Environment<'_>) -> Result<Self, Failure> {
         let user_home = absolute_folder(environment, "HOME");
         if let Some(home) = environment("PORTCULLIS_HOME") {
             let home = own_folder(home)?;
@@ -66,6 +77,8 @@ impl Paths {
             log_file: state_dir.join("gate.log"),
             socket: if fits_a_socket(&socket) { socket } else { short_socket(&socket) },
             user_home,
+            claude_folder: None,
+            program_names: vec![],
         }
     }
 
@@ -197,6 +210,16 @@ impl Paths {
         self.user_home.as_deref()
     }
 
+    /// Where Claude Code keeps what is the user's.
+    pub(crate) fn claude_folder(&self) -> Option<&Path> {
+        self.claude_folder.as_deref()
+    }
+
+    /// The names by which this program may be called, as far as there is something.
+    pub(crate) fn program_names(&self) -> &[PathBuf] {
+        &self.program_names
+    }
+
     fn all(&self) -> [&Path; 9] {
         // Taken apart by name, so that a new path cannot be forgotten here.
         let Self {
@@ -210,6 +233,8 @@ impl Paths {
             log_file,
             socket,
             user_home: _,
+            claude_folder: _,
+            program_names: _,
         } = self;
         [config_file, rules_file, state_dir, journal, token_file, trust_file, lock_file, log_file, socket]
     }
@@ -218,6 +243,18 @@ impl Paths {
 /// The XDG specification has us ignore what is not absolute, and we do so with `HOME` as well.
 fn absolute_folder(environment: Environment<'_>, variable: &str) -> Option<PathBuf> {
     environment(variable).map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// What is called as this program is: hooks may name a link that leads to it.
+fn program_names(environment: Environment<'_>) -> Vec<PathBuf> {
+    let own = absolute_folder(environment, "XDG_BIN_HOME")
+        .or_else(|| Some(absolute_folder(environment, "HOME")?.join(".local/bin")));
+    let path = environment("PATH").unwrap_or_default();
+    let folders = own.into_iter().chain(std::env::split_paths(&path).filter(|folder| folder.is_absolute()));
+    let mut names: Vec<PathBuf> = folders.map(|folder| folder.join("portcullis")).collect();
+    names.retain(|name| name.symlink_metadata().is_ok());
+    names.dedup();
+    names
 }
 
 /// An empty name is an error, not the working folder: it comes from a script whose own variable was not set.

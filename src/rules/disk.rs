@@ -99,6 +99,37 @@ pub(super) fn resolved(path: &Path) -> PathBuf {
     path.to_str().and_then(follow).map_or_else(|| path.to_owned(), PathBuf::from)
 }
 
+/// The path, and each that it is on the way to where its links lead: who takes one of the links away takes what it leads to.
+pub(super) fn names_of(path: &Path) -> Vec<PathBuf> {
+    let mut names = vec![path.to_owned()];
+    while let Some(next) = names.last().filter(|_| names.len() <= MOST_LINKS).and_then(|name| through_first_link(name))
+    {
+        names.push(next);
+    }
+    let real = resolved(path);
+    if !names.contains(&real) {
+        names.push(real);
+    }
+    names
+}
+
+/// The path with the first link on it followed, if there is one.
+fn through_first_link(path: &Path) -> Option<PathBuf> {
+    let above: Vec<&Path> = path.ancestors().collect();
+    let (link, to) = above.into_iter().rev().find_map(|part| Some((part, fs::read_link(part).ok()?)))?;
+    let whole = link.parent()?.join(to).join(path.strip_prefix(link).ok()?);
+    let mut plain = PathBuf::new();
+    for part in whole.components() {
+        match part {
+            // The folder before it is no link: the first one was followed.
+            std::path::Component::ParentDir => drop(plain.pop()),
+            std::path::Component::CurDir => {}
+            part => plain.push(part),
+        }
+    }
+    Some(plain)
+}
+
 /// More links one behind another than this are read in the plain way.
 const MOST_LINKS: usize = 16;
 
@@ -178,6 +209,26 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     use super::*;
+
+    #[test]
+    fn a_path_has_a_name_at_each_link_on_its_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        for name in ["a", "deep/b", "c"] {
+            fs::create_dir_all(root.join(name)).unwrap();
+        }
+        symlink("../deep/b", root.join("a/one")).unwrap();
+        symlink(root.join("c"), root.join("deep/b/two")).unwrap();
+        symlink("round", root.join("round")).unwrap();
+        let names = |path: &str| {
+            let names = names_of(&root.join(path));
+            let below = |name: &PathBuf| name.strip_prefix(&root).unwrap().display().to_string();
+            names.iter().map(below).collect::<Vec<_>>()
+        };
+        assert_eq!(names("a/one/two/rules"), ["a/one/two/rules", "deep/b/two/rules", "c/rules"]);
+        assert_eq!(names("a/rules"), ["a/rules"]);
+        assert!(names("round/x").len() <= MOST_LINKS + 2);
+    }
 
     #[test]
     fn links_are_followed_also_where_they_lead_to_nothing() {

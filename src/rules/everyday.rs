@@ -60,7 +60,7 @@ impl Line {
 /// A home and a project as they are on a disk, with what the rules are about.
 pub(super) struct Place {
     _root: tempfile::TempDir,
-    home: PathBuf,
+    pub(super) home: PathBuf,
     pub(super) project: PathBuf,
     rules: Rules,
 }
@@ -75,7 +75,15 @@ impl Place {
         let root = tempfile::tempdir().unwrap();
         let real = root.path().canonicalize().unwrap();
         let (home, project) = (real.join("home/ann"), real.join("home/ann/code/project"));
-        for file in [".bashrc", ".profile", ".zshrc", ".ssh/id_ed25519", ".aws/credentials", ".claude/settings.json"] {
+        for file in [
+            ".bashrc",
+            ".profile",
+            ".zshrc",
+            ".ssh/id_ed25519",
+            ".aws/credentials",
+            ".claude/settings.json",
+            ".local/bin/portcullis",
+        ] {
             write(&home.join(file));
         }
         for file in [
@@ -98,8 +106,7 @@ impl Place {
         ] {
             write(&project.join(file));
         }
-        let variables = [("PORTCULLIS_HOME", home.join(".portcullis-home")), ("HOME", home.clone())];
-        let find = |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into());
+        let find = |name: &str| (name == "HOME").then(|| home.clone().into_os_string());
         let paths = Paths::from_env(&find).unwrap();
         fs::create_dir_all(paths.rules_file.parent().unwrap()).unwrap();
         fs::write(&paths.rules_file, rules).unwrap();

@@ -41,7 +41,7 @@ use serde_json::Value;
 
 use crate::config::Paths;
 use crate::failure::Failure;
-use disk::{Stamp, resolved, text_of};
+use disk::{Stamp, names_of, resolved, text_of};
 use projects::ProjectRules;
 
 /// What a project's file may cost before a person has trusted it. The user's own rules stand before its rules.
@@ -62,6 +62,8 @@ pub(crate) struct Rules {
     belief: Option<(Paths, PathBuf)>,
     /// Ours, and not to be changed unasked.
     ours: Vec<PathBuf>,
+    /// Where Claude Code keeps what is the user's.
+    claude: Option<PathBuf>,
     /// Changed by whoever uses the rules first after a file was changed.
     loaded: Mutex<Loaded>,
 }
@@ -137,10 +139,12 @@ impl Rules {
         // The hooks run this very program: who changes it changes what they say.
         let program = std::env::current_exe().ok();
         let files = [paths.config_file.parent(), Some(&paths.rules_file), program.as_deref()];
-        let ours = std::iter::once(Some(paths.state_dir.as_path())).chain(files);
-        let ours = ours.flatten().map(Path::to_owned).collect();
+        let ours = std::iter::once(Some(paths.state_dir.as_path())).chain(files).flatten();
+        let names = paths.program_names().iter().map(PathBuf::as_path);
+        let ours = ours.chain(names).map(Path::to_owned).collect();
         let home = paths.user_home().map(Path::to_owned);
-        Self { places, trust_file: None, in_config: None, belief: None, home, ours, loaded: Mutex::default() }
+        let claude = paths.claude_folder().map(Path::to_owned);
+        Self { places, trust_file: None, in_config: None, belief: None, home, ours, claude, loaded: Mutex::default() }
     }
 
     /// A rule that no file holds: said in the session, or on the command line.
@@ -284,9 +288,9 @@ impl Rules {
             let real = folder.map(|folder| text(&resolved(folder)));
             around.leads.extend(real.filter(|real| *real != name).map(|real| (name, real)));
         }
-        for ours in &self.ours {
-            around.ours.extend([text(ours), text(&resolved(ours))]);
-        }
+        let names = |place: &PathBuf| names_of(place).iter().map(|name| text(name)).collect::<Vec<_>>();
+        around.ours.extend(self.ours.iter().flat_map(names));
+        around.claude.extend(self.claude.iter().flat_map(names));
         around.label = label.map(str::to_owned);
         around
     }

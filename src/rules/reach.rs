@@ -289,6 +289,76 @@ fn git_takes_neither_the_working_folder_nor_what_guards_it() {
 }
 
 #[test]
+fn what_is_ours_is_neither_taken_away_nor_replaced_unasked() {
+    let place = Place::with("[[rule]]\nallow = \"Bash\"\n");
+    let rules = "x/portcullis/rules.toml z/.config/portcullis/rules.toml d/portcullis";
+    for file in rules.split(' ').chain(["g/git/config", "s/systemd/user/a.service", "e/profile.d/a.sh", "app/conf"]) {
+        write(&place.project.join(file));
+    }
+    write(&place.home.join(".config/app/conf"));
+    std::os::unix::fs::symlink(place.home.join(".config"), place.project.join("way")).unwrap();
+    let judged = |line: &str| {
+        let line = line.replace("\\n", "\n");
+        [Mode::Default, Mode::BypassPermissions].map(|mode| place.decided(mode, &line))
+    };
+    let (mut passed, mut asked) = (vec![], vec![]);
+    for line in include_str!("reach/own.txt").lines().filter(|line| !line.starts_with('#')) {
+        let (sign, line) = line.split_once(' ').unwrap();
+        for judged in judged(line) {
+            match (sign, judged.decision) {
+                ("-", Decision::Ask | Decision::Deny) | ("+", Decision::Allow) => {}
+                ("-", Decision::Allow) => passed.push(line),
+                _ => asked.push(format!("{line}: {}", judged.why)),
+            }
+        }
+    }
+    assert!(passed.is_empty() && asked.is_empty(), "let pass: {passed:#?}\nasked for: {asked:#?}");
+}
+
+#[test]
+fn what_is_ours_is_guarded_also_where_links_and_variables_put_it() {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path().canonicalize().unwrap();
+    let (home, project) = (root.join("home"), root.join("home/project"));
+    for file in ["dot/claude/settings.json", "dot/config/x", "far/config/y", "far/state/z", "project/a"] {
+        write(&home.join(file));
+    }
+    std::os::unix::fs::symlink("dot/claude", home.join(".claude")).unwrap();
+    std::os::unix::fs::symlink("dot", home.join("by-link")).unwrap();
+    let with = |variables: &[(&str, &str)]| {
+        let variables = variables.to_vec();
+        let find = |name: &str| {
+            let value = variables.iter().find(|(key, _)| *key == name).map(|(_, value)| home.join(value));
+            value.or_else(|| (name == "HOME").then(|| home.clone())).map(Into::into)
+        };
+        let rules = Rules::open(&Paths::from_env(&find).unwrap(), &project);
+        let around = rules.around(&project, &[], None);
+        let project = project.clone();
+        move |line: &str| {
+            let _ = &project;
+            let input = [("command".to_owned(), Given::Text(line.to_owned()))].into();
+            rules.decide(Mode::BypassPermissions, &around, Call::new("Bash", input)).decision == Decision::Allow
+        }
+    };
+    let usual = with(&[]);
+    for line in ["rm -rf ~/dot", "mv ~/dot/claude x", "echo > ~/dot/claude/settings.json", "rm -rf ~/.config"] {
+        assert!(!usual(line), "{line}");
+    }
+    assert!(usual("rm -rf ~/dot/config") && usual("rm -rf ~/far"));
+    let linked = with(&[("XDG_CONFIG_HOME", "by-link/config")]);
+    for line in ["rm ~/by-link", "mv ~/dot x", "rm -rf ~/by-link/config", "cp -rT a ~/dot/config"] {
+        assert!(!linked(line), "{line}");
+    }
+    let elsewhere = with(&[("XDG_STATE_HOME", "far/state"), ("CLAUDE_CONFIG_DIR", "dot/config")]);
+    for line in ["rm -rf ~/far", "mv ~/far/state x", "mv ~/dot x", "echo > ~/dot/config/settings.json"] {
+        assert!(!elsewhere(line), "{line}");
+    }
+    assert!(elsewhere("rm -rf ~/far/config"));
+    let one = with(&[("PORTCULLIS_HOME", "far/config")]);
+    assert!(!one("mv ~/far x") && !one("chmod -R 777 ~/far/config") && one("rm -rf ~/.local/state"));
+}
+
+#[test]
 fn a_program_that_is_not_known_hides_none_that_is() {
     let place = place();
     write(&place.project.join("ev/.mcp.json"));

@@ -29,7 +29,18 @@ pub(crate) const REMOVES_FOLDERS: [&str; 17] = [
 /// What it says when it removes files, one by one.
 pub(crate) const REMOVES_FILES: [&str; 5] = ["unlink", "os.remove", "File.delete", "rm_f", "truncate"];
 /// What it says when it moves what it is given.
-const MOVES: [&str; 5] = ["os.rename", "os.replace", "shutil.move", "renameSync", "rename "];
+const MOVES: [&str; 9] = [
+    "rename(",
+    "rename ",
+    "os.rename",
+    "os.replace",
+    // What a text replaces is something else.
+    "home().replace(",
+    "expanduser().replace(",
+    "shutil.move",
+    "renameSync",
+    "FileUtils.mv",
+];
 /// How it says the home, and the folder it is in.
 const HOME: [&str; 7] = ["expanduser", "homedir", "Path.home", "Dir.home", "HOME", "getpwuid", "USERPROFILE"];
 const HERE: [&str; 5] = ["getcwd", "process.cwd", "Dir.pwd", "Path.cwd", "__dirname"];
@@ -86,6 +97,25 @@ fn code(command: &Found) -> Option<RemovingCode> {
     Some(RemovingCode { words, spares_here: !folders })
 }
 
+/// What code says when it puts what lies elsewhere into a folder.
+const FILLS_FOLDERS: [&str; 9] =
+    ["copytree", "copy_tree", "cpSync", "fs.cp(", "cp_r", "dircopy", "extractall", "unpack_archive", "extract_all"];
+
+/// What code may fill so: the texts in it, and the home where it says that.
+pub(crate) fn fills_by_code(suspects: &Suspects) -> Vec<ShellWord> {
+    let runs_code = |command: &&Found| !is_inert(&command.words) && command.words.iter().any(is_interpreter);
+    let filling = suspects.found.iter().filter(runs_code).filter(|command| {
+        let texts = command.words.iter().skip(1).map(|word| &word.text).chain(&command.given);
+        texts.into_iter().any(|text| FILLS_FOLDERS.iter().any(|mark| text.contains(mark)))
+    });
+    let texts = |command: &Found| {
+        let says_home = command.words.iter().map(|word| &word.text).chain(&command.given);
+        let home = says_home.into_iter().any(|text| text.contains("Path.home()") || text.contains("Dir.home"));
+        strings(command).into_iter().chain(home.then(|| "~".to_owned())).collect::<Vec<_>>()
+    };
+    filling.flat_map(texts).map(|text| ShellWord::plain(&text)).collect()
+}
+
 /// The texts that stand in quotes in code, and those in brackets of perl's own.
 fn quoted(code: &str) -> Vec<String> {
     let mut texts = vec![];
@@ -127,7 +157,8 @@ pub(crate) fn changes_all(words: &[ShellWord]) -> bool {
     };
     let long = |begin: &str| rest.iter().any(|word| word.text.starts_with(begin));
     match name_of(&first.text) {
-        "chmod" | "chown" | "chgrp" | "setfacl" => true,
+        "chmod" | "chown" | "chgrp" | "setfacl" | "chattr" | "chcon" | "setfattr" => true,
+        "rename" | "prename" | "perl-rename" | "file-rename" => true,
         "truncate" | "tee" => true,
         "sed" | "perl" | "ruby" => short(&['i']) || long("--in"),
         "gzip" | "bzip2" | "xz" | "zstd" => short(&['r']) || long("--rec") || long("--rm"),

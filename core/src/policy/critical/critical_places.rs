@@ -1,5 +1,5 @@
-//! Places that are never removed unasked: the root and what is right below it, the home, the working folder and those above
-//! it, and whether a word may stand for one.
+//! Places that are never removed unasked: the root and what is right below it, the home, the working folder, what is ours
+//! and Claude Code's, and the folders above these, and whether a word may stand for one.
 
 use crate::policy::files::call::{Call, Context};
 use crate::policy::files::linking::through_links;
@@ -132,8 +132,19 @@ impl RemovalView<'_> {
         places.any(|place| self.context.both(place).any(|place| lies_in(place, path)))
     }
 
-    /// The root, what is right below it, the home, and the folders that one works in or that these lie in.
+    /// Whether what decides about calls lies there: our files and our program, or Claude Code's settings. Letter case counts
+    /// for nothing: on many disks it does not.
+    fn holds_guarded(&self, path: &str) -> bool {
+        let path = path.to_lowercase();
+        self.context.guarded().any(|place| is_above(&path, &place.to_lowercase()))
+    }
+
+    /// The root, what is right below it, the home, the folders that one works in, what is ours, and the folders that these
+    /// lie in.
     fn is_place(&self, path: &str) -> bool {
+        if self.holds_guarded(path) {
+            return true;
+        }
         if self.is_guess {
             let mut homes = self.context.home.iter().flat_map(|home| self.context.both(home));
             return is_of_the_system(path) || homes.any(|home| lies_in(home, path));
@@ -141,17 +152,17 @@ impl RemovalView<'_> {
         let top = path.matches('/').count() == 1;
         let here = [self.context.cwd.as_str(), &self.context.started].into_iter().filter(|_| !self.spares_here);
         let mut places = here.chain(self.context.home.as_deref()).flat_map(|place| self.context.both(place));
-        if is_literal(path) {
-            return top || places.any(|place| lies_in(place, path));
-        }
-        // A pattern takes what it fits, part by part.
-        let parts: Vec<&str> = path.split('/').collect();
-        let fits = |place: &str| {
-            let there: Vec<&str> = place.split('/').collect();
-            parts.len() <= there.len() && parts.iter().zip(&there).all(|(part, name)| may_be(part, name))
-        };
-        top || places.any(fits)
+        top || places.any(|place| is_above(path, place))
     }
+}
+
+/// Whether a path is a place or a folder that it lies in. A pattern takes what it fits, part by part.
+fn is_above(path: &str, place: &str) -> bool {
+    if is_literal(path) {
+        return lies_in(place, path);
+    }
+    let (parts, there): (Vec<&str>, Vec<&str>) = (path.split('/').collect(), place.split('/').collect());
+    parts.len() <= there.len() && parts.iter().zip(&there).all(|(part, name)| may_be(part, name))
 }
 
 /// Whether a name ends with the link through which it would lead.

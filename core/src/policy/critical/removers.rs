@@ -35,11 +35,13 @@ pub(crate) fn removed(words: &[ShellWord]) -> Option<Vec<&ShellWord>> {
         "mv" => {
             let into = rest.iter().any(|word| word.text.starts_with("-t") || word.text.starts_with("--target"));
             let mut names: Vec<&ShellWord> = names().collect();
-            if !into {
+            // Each comes to where the other was.
+            if !into && !has("--ex") {
                 names.pop();
             }
             Some(names)
         }
+        "exch" => Some(names().collect()),
         "find" if rest.iter().any(|word| does_more(&word.text) || may_be_option(word)) => {
             let deletes =
                 has("-delete") || rest.iter().any(may_be_option) || rest.iter().any(|word| is_own(name_of(&word.text)));

@@ -8,7 +8,7 @@ use crate::policy::words::path::lies_in;
 use crate::policy::words::values::{in_words, is_literal, may_be};
 
 /// Folders in which a change turns into commands that are run later, or into permissions.
-const PROTECTED_FOLDERS: [&str; 13] = [
+pub(super) const PROTECTED_FOLDERS: [&str; 13] = [
     ".cargo",
     ".claude",
     ".devcontainer",
@@ -25,7 +25,7 @@ const PROTECTED_FOLDERS: [&str; 13] = [
 ];
 
 /// The same, where the folder above it tells which one is meant.
-const PROTECTED_BELOW: [(&str, &str); 13] = [
+pub(super) const PROTECTED_BELOW: [(&str, &str); 13] = [
     (".oh-my-zsh", "custom"),
     (".config", "autostart"),
     (".config", "direnv"),
@@ -95,7 +95,7 @@ const PROTECTED_IN_ETC: [&str; 48] = [
 ];
 
 /// The same elsewhere: whole paths, and folders with all that is in them.
-const PROTECTED_FOR_ALL: [&str; 7] = [
+pub(super) const PROTECTED_FOR_ALL: [&str; 7] = [
     "/library/application support/claudecode",
     "/lib/systemd",
     "/run/systemd/system",
@@ -178,9 +178,6 @@ pub(crate) fn is_protected(path: &str, context: &Context) -> bool {
         return true;
     }
     let path = path.to_lowercase();
-    let is = |part: &str, name: &str| {
-        part == name || !is_literal(part) && !part.starts_with([ANY, STAR, ONE]) && may_be(part, name)
-    };
     let parts: Vec<&str> = path.split('/').collect();
     let named = parts.iter().enumerate().any(|(at, part)| {
         let above = at.checked_sub(1).and_then(|at| parts.get(at)).copied().unwrap_or_default();
@@ -188,20 +185,37 @@ pub(crate) fn is_protected(path: &str, context: &Context) -> bool {
             || PROTECTED_BELOW.iter().any(|(folder, name)| above == *folder && is(part, name))
             || at + 1 == parts.len() && PROTECTED_FILES.iter().any(|name| is(part, name))
     });
-    let below_etc = path.strip_prefix("/private").unwrap_or(&path).strip_prefix("/etc/");
+    (named || is_in(&path, &context.claude)) && !is_plan(&path, context)
+        || is_of_all(&path)
+        || is_in(&path, &context.ours)
+}
+
+/// Whether a part of a path is a name, or may be one where some of the name itself stands there.
+fn is(part: &str, name: &str) -> bool {
+    part == name || !is_literal(part) && !part.starts_with([ANY, STAR, ONE]) && may_be(part, name)
+}
+
+/// Whether a path, in small letters, decides for everyone on the machine.
+pub(super) fn is_of_all(path: &str) -> bool {
+    let below_etc = path.strip_prefix("/private").unwrap_or(path).strip_prefix("/etc/");
     let in_etc = below_etc.and_then(|rest| rest.split('/').next());
-    let of_all = in_etc.is_some_and(|part| PROTECTED_IN_ETC.iter().any(|name| is(part, name)))
-        || PROTECTED_FOR_ALL.iter().any(|place| lies_in(&path, place));
-    named && !is_plan(&path, context) || of_all || context.ours.iter().any(|ours| lies_in(&path, &ours.to_lowercase()))
+    in_etc.is_some_and(|part| PROTECTED_IN_ETC.iter().any(|name| is(part, name)))
+        || PROTECTED_FOR_ALL.iter().any(|place| lies_in(path, place))
+}
+
+/// Whether a path, in small letters, is one of these places or lies in one.
+pub(super) fn is_in(path: &str, places: &[String]) -> bool {
+    places.iter().any(|place| lies_in(path, &place.to_lowercase()))
 }
 
 /// Whether this is one of the files in which Claude Code has the model write its plans, in plan mode: people are shown it
 /// before anything follows from it.
 fn is_plan(path: &str, context: &Context) -> bool {
     let homes = context.home.as_deref().into_iter().flat_map(|home| context.both(home));
-    let mut names = homes.filter_map(|home| {
-        let rest = path.strip_prefix(home.to_lowercase().as_str())?;
-        rest.strip_prefix("/.claude/plans/")?.strip_suffix(".md").map(str::to_owned)
+    let folders = homes.map(|home| format!("{home}/.claude")).chain(context.claude.iter().cloned());
+    let mut names = folders.filter_map(|folder| {
+        let rest = path.strip_prefix(folder.to_lowercase().as_str())?;
+        rest.strip_prefix("/plans/")?.strip_suffix(".md").map(str::to_owned)
     });
     names.any(|name| !name.is_empty() && !name.contains(['/', '.']))
 }

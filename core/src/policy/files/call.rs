@@ -239,8 +239,10 @@ pub struct Context {
     pub home: Option<String>,
     /// Where these folders really lie, for those that are reached through a link.
     pub leads: BTreeMap<String, String>,
-    /// Files and folders of ours, which no call may change unasked: configuration, rules, journal.
+    /// Files and folders of ours, which no call may change unasked: configuration, rules, journal, program.
     pub ours: Vec<String>,
+    /// The folder in which Claude Code keeps what is the user's, by each of its names.
+    pub claude: Vec<String>,
     /// What people call the session, for rules that are meant for some sessions only.
     pub label: Option<String>,
 }
@@ -256,6 +258,7 @@ impl Context {
             home: home.map(str::to_owned),
             leads: BTreeMap::new(),
             ours: vec![],
+            claude: home.map(|home| joined(home, ".claude")).into_iter().collect(),
             label: None,
         }
     }
@@ -274,6 +277,11 @@ impl Context {
     pub(crate) fn spellings(&self, path: &str) -> Vec<String> {
         let elsewhere = |(from, to): (&String, &String)| below(path, from).map(|below| joined(to, below));
         std::iter::once(path.to_owned()).chain(self.leads.iter().filter_map(elsewhere)).collect()
+    }
+
+    /// The places whose loss, or whose change as a whole, would take what decides about calls: ours, and Claude Code's.
+    pub(crate) fn guarded(&self) -> impl Iterator<Item = &String> {
+        self.ours.iter().chain(&self.claude)
     }
 
     pub(crate) fn works_in(&self, path: &str) -> bool {

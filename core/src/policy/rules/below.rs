@@ -7,8 +7,9 @@ use super::matching::path_patterns;
 use super::rule::RuleSet;
 use crate::policy::commands::reading::Descent;
 use crate::policy::critical::cleaning::cleaned;
-use crate::policy::critical::pouring::{poured, unpacked};
+use crate::policy::critical::pouring::poured;
 use crate::policy::critical::safety::is_protected;
+use crate::policy::critical::unpacking::unpacked;
 use crate::policy::files::access::{Access, Action};
 use crate::policy::files::call::{Call, Context, Disk};
 use crate::policy::files::skipping::{Ignores, is_ignore_file};
@@ -73,7 +74,7 @@ fn is_passed_over(path: &str, folder: &str, call: &Call, action: &Action) -> boo
 /// where there is too much to look at.
 pub(crate) fn protected(call: &Call, action: &Action, context: &Context, disk: &dyn Disk) -> Option<String> {
     let Action::Shell(plan) = action else { return None };
-    let mut found = poured(&plan.with_texts, call, context, disk);
+    let mut found = poured(&plan.told_here, call, context, disk);
     found = found.or_else(|| cleaned(&plan.with_texts, call, context, disk));
     found = found.or_else(|| unpacked(&plan.told_here, call, context));
     let changed: Vec<_> =

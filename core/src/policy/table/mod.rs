@@ -5,6 +5,7 @@ mod certainty;
 mod commands;
 mod elsewhere;
 mod files;
+mod guarded;
 mod languages;
 mod modes;
 mod on_disk;

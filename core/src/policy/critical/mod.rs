@@ -1,10 +1,12 @@
 //! What is asked for in every mode, whatever the rules say: changes of protected files, and removals that cannot be made
 //! good.
 //!
-//! - [`safety`]: protected files; [`cleaning`] and [`pouring`] find those that git removes and that land in a folder
+//! - [`safety`]: protected files; [`cleaning`] and [`pouring`] find those that git removes and that land in a folder,
+//!   [`checking_out`] the folders in which git may put some
 //! - [`removal`], [`critical_places`]: what is removed, and the places that are never removed unasked
 //! - [`removers`], [`handed_removal`], [`through_links`]: programs that remove, and removals of what the line does not name
 
+pub(super) mod checking_out;
 pub(super) mod cleaning;
 mod critical_places;
 mod handed_removal;

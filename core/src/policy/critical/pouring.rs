@@ -201,13 +201,13 @@ fn unpacked_into(words: &[ShellWord], gone_to: &[ShellWord]) -> Vec<ShellWord> {
 }
 
 /// What lies right in these decides for everyone on the machine.
-fn is_of_all(folder: &str) -> bool {
+pub(super) fn is_of_all(folder: &str) -> bool {
     matches!(folder, "/" | "/etc" | "/usr" | "/private/etc")
 }
 
 /// The places that a shape may mean. What a command prints, and where the line was before, may be each of the folders that
 /// the line goes to.
-fn seen_from(folders: &[String], shape: &str, context: &Context) -> Vec<String> {
+pub(super) fn seen_from(folders: &[String], shape: &str, context: &Context) -> Vec<String> {
     let below = [ANY.to_string().as_str(), "~-"].into_iter().find_map(|begin| shape.strip_prefix(begin));
     let seen = folders.iter().filter_map(|folder| {
         let shape = without_proc(&below.map_or(shape.to_owned(), |below| format!("{folder}{below}")), folder);

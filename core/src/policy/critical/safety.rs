@@ -25,7 +25,7 @@ const PROTECTED_FOLDERS: [&str; 13] = [
 ];
 
 /// The same, where the folder above it tells which one is meant.
-const PROTECTED_BELOW: [(&str, &str); 13] = [
+pub(super) const PROTECTED_BELOW: [(&str, &str); 13] = [
     (".oh-my-zsh", "custom"),
     (".config", "autostart"),
     (".config", "direnv"),
@@ -95,7 +95,7 @@ const PROTECTED_IN_ETC: [&str; 48] = [
 ];
 
 /// The same elsewhere: whole paths, and folders with all that is in them.
-const PROTECTED_FOR_ALL: [&str; 7] = [
+pub(super) const PROTECTED_FOR_ALL: [&str; 7] = [
     "/library/application support/claudecode",
     "/lib/systemd",
     "/run/systemd/system",

@@ -224,3 +224,113 @@ fn an_archive_is_not_unpacked_unasked_where_its_files_decide_for_people() {
         }
     }
 }
+
+#[test]
+fn git_puts_files_unasked_only_where_one_works() {
+    for (expected, lines) in [
+        (
+            Ask,
+            &[
+                "git --work-tree=.. reset --hard",
+                "git --work-tree=../../ann checkout -f",
+                "git --work-tree /home/ann checkout .",
+                "git --work-tree=../ restore .",
+                "git --work-tree=/etc switch -f main",
+                "git --work-tree=/ switch --discard-changes main",
+                "git --work-tree=$HOME stash",
+                "git --work-tree=.. read-tree -u --reset HEAD",
+                "git --work-tree=.. checkout-index -fa",
+                "git checkout-index -fa --prefix=../",
+                "git checkout-index -fa --prefix $HOME/",
+                "GIT_WORK_TREE=~ git checkout -f",
+                "export GIT_WORK_TREE=$HOME; git checkout -f",
+                "git -c core.worktree=$HOME checkout -f",
+                "W=~ git --config-env=core.worktree=W checkout -f",
+                "W=~ git --config-env core.workTree=W checkout -f",
+                "GIT_CONFIG_PARAMETERS=\"'core.worktree=$HOME'\" git checkout -f",
+                "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.worktree GIT_CONFIG_VALUE_0=/home/ann git checkout -f",
+                "git config core.worktree ~ && git checkout -f",
+                "git -C ~ init && git -C ~ fetch $PWD main && git -C ~ checkout -f FETCH_HEAD",
+                "cd ~ && git init && git fetch /home/ann/p main && git reset --hard FETCH_HEAD",
+                "cd; git pull",
+                "pushd ~; git stash pop; popd",
+                "bash -c 'cd ~; git checkout -f'",
+                "cd ~; bash -c 'git checkout -f'",
+                "f() { git checkout -f; }; cd ~; f",
+                "env -C ~ git checkout -f",
+                "ln -s ~ h; git -C h checkout -f",
+                "ln -s ~ h; cd h; git checkout -f",
+                "echo ~ | xargs -I{} git -C {} checkout -f",
+                "echo checkout -f | xargs git -C ~",
+                "git -C .. -C .. -C ann checkout -f",
+                "git -C / checkout -f",
+                "git -C ~/.config pull",
+                "git -C ~/.config/nvim pull",
+                "git -C ~ co -f",
+                "git -C ~ submodule update --init",
+                "git -C ~ lfs pull",
+                "git -C ~ sparse-checkout disable",
+                "git worktree add -f ~ main",
+                "git worktree add ../.config main",
+                "git clone x ~/.config",
+                "git clone -b main https://h/x.git ~/.oh-my-zsh",
+                "GIT_WORK_TREE=~ git clone x y",
+                "gh repo clone a/x ~/.config",
+                "git -c alias.c=clone c x ~/.config",
+                "for d in ~ ..; do git -C $d pull; done",
+                "git archive --prefix=. HEAD mcp.json npmrc | tar x",
+                "git archive --prefix=../. HEAD bashrc | tar xPf -",
+                "git archive --prefix=../ HEAD .bashrc | tar xPf -",
+                "git archive --prefix . -o a.tar HEAD; tar xf a.tar",
+                "git archive --prefix=.git/ho HEAD oks | bsdtar xf -",
+                "git archive --add-virtual-file=.npmrc:x HEAD a | tar x",
+            ][..],
+        ),
+        (
+            Allow,
+            &[
+                "git reset --hard",
+                "git checkout -f main && git pull",
+                "git -C . checkout main",
+                "git -C sub pull",
+                "git -C ../other pull --rebase",
+                "git -C ~/src/other checkout main",
+                "git --work-tree=/home/ann/p checkout .",
+                "git --work-tree=build checkout main -- docs",
+                "git --work-tree=../r checkout main",
+                "cd ~/src/other && git pull",
+                "cd ~; cd src/other; git pull",
+                "cd sub && make; cd ..; git pull",
+                "cd sub && make && cd .. && git checkout main",
+                "for d in a b; do cd $d; git pull; cd ..; done",
+                "for d in a b; do git -C $d pull; done",
+                "pushd sub; make; popd; git checkout main",
+                "git clone https://h/x.git",
+                "git clone https://h/x.git ../x",
+                "git clone https://h/x.git ~/src/library",
+                "cd ~ && git clone https://h/x.git && cd x && git checkout main",
+                "git worktree add ../p-feature feature",
+                "git worktree add .worktrees/x -b x && cd .worktrees/x && git pull",
+                "git --git-dir=$HOME/.dotfiles --work-tree=$HOME status",
+                "git --git-dir=$HOME/.dotfiles --work-tree=$HOME commit -m x",
+                "git -C ~ status",
+                "git -C / log",
+                "GIT_WORK_TREE=~ git diff",
+                "cd $(git rev-parse --show-toplevel) && git checkout main",
+                "git checkout-index -fa --prefix=build/",
+                "git archive --prefix=p-1.0/ HEAD | gzip > p.tgz",
+                "git archive --prefix=p-1.0/ HEAD | tar x -C /tmp/x",
+                "git archive HEAD src | tar x -C build",
+                "git archive --prefix=.p/ -o p.tar HEAD",
+            ][..],
+        ),
+    ] {
+        let wrong: Vec<String> = lines
+            .iter()
+            .map(|line| (line, on_disk(line)))
+            .filter(|(_, ruling)| ruling.decision != expected)
+            .map(|(line, ruling)| format!("{line}: {}", ruling.why))
+            .collect();
+        assert!(wrong.is_empty(), "not {expected:?}:\n{}", wrong.join("\n"));
+    }
+}

@@ -146,9 +146,11 @@ impl Search<'_> {
 /// Whether protected files may lie in a folder that is none of those one works in.
 fn decides(folder: &str, context: &Context) -> bool {
     let mut homes = context.home.iter().flat_map(|home| context.both(home));
-    let holds_home = |folder: &str| context.home.iter().any(|home| context.both(home).any(|home| lies_in(home, folder)));
+    let holds_home =
+        |folder: &str| context.home.iter().any(|home| context.both(home).any(|home| lies_in(home, folder)));
     // Who works in the home works in that, and not in all that is in it.
-    let is_worked_in = |works: &String| folder == works || lies_in(folder, works) && !holds_home(works) && !is_of_all(works);
+    let is_worked_in =
+        |works: &String| folder == works || lies_in(folder, works) && !holds_home(works) && !is_of_all(works);
     if context.folders.iter().any(is_worked_in) {
         return false;
     }

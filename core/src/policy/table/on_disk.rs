@@ -24,6 +24,15 @@ impl Disk for Files {
     }
 }
 
+/// A project with what a rule denies, and files that guard it.
+const GUARDED: Files = Files(&[
+    ("/home/ann/p/.claude/settings.json", "{}"),
+    ("/home/ann/p/.env", ""),
+    ("/home/ann/p/src/a.c", ""),
+    ("/home/ann/p/src/.env", ""),
+    ("/home/ann/p/Cargo.lock", ""),
+]);
+
 const ON_DISK: Files = Files(&[
     ("/home/ann/p/a.txt", "hi"),
     ("/home/ann/p/list", "src/a"),
@@ -333,4 +342,86 @@ fn git_puts_files_unasked_only_where_one_works() {
             .collect();
         assert!(wrong.is_empty(), "not {expected:?}:\n{}", wrong.join("\n"));
     }
+}
+
+#[test]
+fn git_is_asked_about_by_what_it_does_and_where_however_it_is_told() {
+    let ways: [fn(&str, &str) -> String; 8] = [
+        |place, order| format!("git --work-tree={place} {order}"),
+        |place, order| format!("git --work-tree {place} {order}"),
+        |place, order| format!("git -C {place} {order}"),
+        |place, order| format!("git -c core.worktree={place} {order}"),
+        |place, order| format!("GIT_WORK_TREE={place} git {order}"),
+        |place, order| format!("env -C {place} git {order}"),
+        |place, order| format!("cd {place} && git {order}"),
+        |place, order| format!("bash -c 'cd {place}; git {order}'"),
+    ];
+    let deciding = ["/home/ann", "$HOME", "..", "../../ann", "/", "/etc", "/usr", "/home", "/home/ann/.config"];
+    let others = [".", "sub", "/home/ann/p", "../q", "/home/ann/src/x", "/tmp/x"];
+    let changing = ["checkout -f", "reset --hard", "restore .", "switch main", "stash pop", "pull", "merge x", "co x"];
+    let keeping = ["status", "log -3", "diff", "add a", "commit -m x", "fetch", "branch", "ls-files", "rev-parse HEAD"];
+    let lines = |places: &[&str], orders: &[&str]| {
+        let pairs = places.iter().flat_map(|place| orders.iter().map(move |order| (*place, *order)));
+        pairs.flat_map(|(place, order)| ways.iter().map(move |way| way(place, order))).collect::<Vec<_>>()
+    };
+    let asked = lines(&deciding, &changing);
+    // `env` may do anything to a folder in which protected ones lie.
+    let (_, plain) = deciding.split_last().unwrap();
+    let passing = [lines(&others, &changing), lines(&others, &keeping), lines(plain, &keeping)].concat();
+    let wrong: Vec<&String> = asked.iter().filter(|line| on_disk(line).decision == Allow).collect();
+    assert!(wrong.is_empty(), "passes: {wrong:#?}");
+    let wrong: Vec<&String> = passing.iter().filter(|line| on_disk(line).decision != Allow).collect();
+    assert!(wrong.is_empty(), "asked for: {wrong:#?}");
+}
+
+#[test]
+fn what_narrows_a_search_or_a_cleaning_is_read() {
+    let rules = rules(&["allow Bash", "deny Read(.env)", "deny Read(.claude/**)", "deny Read(~/.ssh/**)"]);
+    let context = context();
+    let passes = |line: &str| {
+        let call = PreparedCall::of(&rules, &context, call(&format!("Bash {line}")), &GUARDED);
+        call.decide(&rules, LAXEST).decision == Allow
+    };
+    let passing = [
+        "rg main -g '*.c'",
+        "rg main -g'*.c' src",
+        "rg -n --glob='*.c' main",
+        "rg -g '!*.lock' main",
+        "rg --glob '!target' -g '*.rs' main",
+        "rg -n 'a b' -g 'src/*.c'",
+        "rg main -g 'docs/**'",
+        "git clean -fd build",
+        "git clean -fdx ./build/ target",
+    ];
+    let asked = [
+        "rg main -g '*'",
+        "rg main -g '.e*'",
+        "rg main -g '*env'",
+        "rg main -g '{a,.env}'",
+        "rg main -g '[.]env'",
+        "rg main -g 'src/**'",
+        "rg main -g '**'",
+        "rg main -g '!*.lock' -g '.env'",
+        "rg main --iglob '*.ENV'",
+        "rg --hidden main -g '!*.lock'",
+        "rg -u main -g '!*.lock'",
+        "rg -L main -g '*.c'",
+        "rg -e --glob='*.c'",
+        "rg main -g '*.c' -g '{a,.env}'",
+        "rg --hidden main -g '!x' -g '#x'",
+        "rg --hidden main -g ''",
+        "rg main -g '' -g .env",
+        "rg -ug '!x' main",
+        "git clean -fd",
+        "git clean -fd .",
+        "git clean -fd .claude",
+        "git clean -fd .CLAUDE/settings.json",
+        "git clean -fd '*.json'",
+        "git clean -fd build/..",
+        "git clean -fd $X",
+    ];
+    let wrong: Vec<&str> = passing.into_iter().filter(|line| !passes(line)).collect();
+    assert!(wrong.is_empty(), "asked for: {wrong:?}");
+    let wrong: Vec<&str> = asked.into_iter().filter(|line| passes(line)).collect();
+    assert!(wrong.is_empty(), "passes: {wrong:?}");
 }

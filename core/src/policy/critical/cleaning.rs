@@ -9,6 +9,7 @@ use crate::policy::files::folders::Folders;
 use crate::policy::lines::suspects::Suspects;
 use crate::policy::shell::ShellWord;
 use crate::policy::words::options;
+use crate::policy::words::path::lies_in;
 
 /// Files that say what an agent may do here, and that git may not know.
 const GUARDING: [&str; 3] = [".claude/settings.json", ".mcp.json", ".portcullis/rules.toml"];
@@ -23,7 +24,7 @@ pub(crate) fn cleaned(suspects: &Suspects, call: &Call, context: &Context, disk:
     let is_there = |path: &str| disk.lines(path).is_some() && !disk.is_tracked(path);
     cleaning.find_map(|cleaning| {
         let names = GUARDING.into_iter().chain(cleaning.takes_ignored.then_some(IGNORED));
-        let names: Vec<&str> = names.filter(|name| !cleaning.spares(name)).collect();
+        let names: Vec<&str> = names.filter(|name| cleaning.means(name) && !cleaning.spares(name)).collect();
         let all = folders.iter().flat_map(|folder| names.iter().map(move |name| (folder, *name)));
         let left = all.filter(|(folder, name)| cleaning.takes_ignored || !is_ignored(folder, name, disk));
         let guarding = left.map(|(folder, name)| format!("{folder}/{name}")).find(|path| is_there(path));
@@ -99,19 +100,27 @@ impl<'line> Cleaning<'line> {
     /// A protected file that git does not know, right in a folder. Deeper ones are those of parts of a project, and folders
     /// of editors are made anew.
     fn protected(&self, folder: &str, disk: &dyn Disk) -> Option<String> {
-        // A pattern, or a place that is not certain, may be any.
-        let is_any = |place: &str| matches!(place, "" | ".") || place.contains(['*', '?', '[', ':', '$', '~', '\\']);
-        let is_outside = |place: &str| place.starts_with("..") || place.starts_with('/');
-        let means = |place: &&str, name: &str| *place == name || is_any(place) || is_outside(place);
-        let is_meant = |name: &str| self.places.is_empty() || self.places.iter().any(|place| means(place, name));
         let is_taken = |name: &&str| {
             self.is_final
-                && is_meant(name)
+                && self.means(name)
                 && !self.spares(name)
                 && (self.takes_ignored || !is_ignored(folder, name, disk))
         };
         let is_unknown = |path: &String| disk.lines(path).is_some() && !disk.is_tracked(path);
         PROTECTED_FILES.into_iter().filter(is_taken).map(|name| format!("{folder}/{name}")).find(is_unknown)
+    }
+
+    /// Whether what it is limited to may hold a name of the folder it is in.
+    fn means(&self, name: &str) -> bool {
+        // A pattern, or a place that is not certain, may be any.
+        let is_any = |place: &str| {
+            matches!(place, "" | ".")
+                || place.starts_with('/')
+                || place.contains(['*', '?', '[', '{', ':', '$', '`', '~', '\\'])
+                || ["..", "//", "/./"].iter().any(|part| place.contains(part))
+        };
+        let (name, places) = (name.to_lowercase(), || self.places.iter().map(|place| place.to_lowercase()));
+        self.places.is_empty() || places().any(|place| is_any(&place) || lies_in(&name, &place))
     }
 
     fn spares(&self, name: &str) -> bool {

@@ -2,11 +2,12 @@
 //! good.
 //!
 //! - [`safety`]: protected files; [`cleaning`] finds those that git removes
-//! - [`pouring`], [`unpacking`]: what lands in a folder under names that do not stand in the line; [`people_places`]: where
-//!   that decides for people
+//! - [`pouring`], [`unpacking`], [`checking_out`]: what lands in a folder under names that do not stand in the line;
+//!   [`people_places`]: where that decides for people
 //! - [`removal`], [`critical_places`]: what is removed, and the places that are never removed unasked
 //! - [`removers`], [`handed_removal`], [`through_links`]: programs that remove, and removals of what the line does not name
 
+pub(super) mod checking_out;
 pub(super) mod cleaning;
 mod critical_places;
 mod handed_removal;

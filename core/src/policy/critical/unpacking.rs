@@ -93,7 +93,7 @@ fn unpacked_into(words: &[ShellWord], gone_to: &[ShellWord]) -> Vec<ShellWord> {
 }
 
 /// What lies right in these decides for everyone on the machine.
-fn is_of_all(folder: &str) -> bool {
+pub(super) fn is_of_all(folder: &str) -> bool {
     matches!(folder, "/" | "/etc" | "/usr" | "/private/etc")
 }
 

@@ -217,15 +217,31 @@ pub(crate) fn targets(words: &[ShellWord]) -> Vec<ShellWord> {
 }
 
 /// The folders that a variable or a setting tells git to work in.
-fn told_to_git(command: &Found) -> Vec<ShellWord> {
-    let is_key = |text: &str| text.to_ascii_lowercase().starts_with("core.worktree");
+pub(crate) fn told_to_git(command: &Found) -> Vec<ShellWord> {
+    const KEY: &str = "core.worktree";
+    let is_key = |text: &str| text.to_ascii_lowercase().starts_with(KEY);
     let settings = settings(command);
     let sets_key = settings.iter().any(|(name, value)| name.starts_with("GIT_CONFIG_KEY") && is_key(&value.text));
     let is_folder = |name: &str| name == "GIT_WORK_TREE" || sets_key && name.starts_with("GIT_CONFIG_VALUE");
     let set = settings.iter().filter(|(name, _)| is_folder(name)).map(|(_, value)| value.clone());
+    // All settings in one, each in quotes of its own: `'core.worktree=x'` and `'core.worktree'='x'`.
+    let together = settings.iter().filter(|(name, _)| name == "GIT_CONFIG_PARAMETERS").filter_map(|(_, value)| {
+        let at = value.raw.to_ascii_lowercase().find(KEY)?;
+        let folder = value.raw[at + KEY.len()..].trim_start_matches(['\'', '=']);
+        Some(ShellWord::read(folder.split(['\'', '"']).next().unwrap_or_default()))
+    });
     let said = command.words.iter().filter(|word| is_key(&word.text));
     let said = said.filter_map(|word| word.raw.split_once('=').map(|(_, folder)| ShellWord::read(folder)));
-    set.chain(said).collect()
+    // The name of a variable, which holds the folder.
+    let by_name = command.words.iter().enumerate().filter_map(|(at, word)| {
+        let setting = match word.text.strip_prefix("--config-env")? {
+            "" => command.words.get(at + 1)?.text.as_str(),
+            glued => glued.trim_start_matches('='),
+        };
+        let (_, name) = setting.split_once('=').filter(|(key, _)| is_key(key))?;
+        Some(ShellWord::read(&format!("${name}")))
+    });
+    set.chain(together).chain(said).chain(by_name).collect()
 }
 
 /// Whether something in a line may work in another folder than the one it begins in, or has git do so. `-C` before what it

@@ -32,7 +32,14 @@ pub(crate) struct PassedOver {
 impl PassedOver {
     pub(crate) fn by(command: &Found, left_out: &[LeftOut<'_>], suspects: &Suspects) -> Self {
         let words = started(&command.words);
-        let mut passed_over = Self { ignored: passes_over(command, suspects), ..Self::default() };
+        let globs: Vec<&LeftOut<'_>> = left_out.iter().filter(|left| is_glob(left)).collect();
+        let taken: Vec<&LeftOut<'_>> = globs.iter().copied().filter(|left| !left.value.starts_with('!')).collect();
+        let is_plain = passes_over(command, &globs, suspects);
+        // What a glob takes in, it takes in hidden as well, and nothing else.
+        let mut passed_over = Self { ignored: is_plain && taken.is_empty(), ..Self::default() };
+        if is_plain && taken.iter().all(|left| is_plain_glob(left.value)) {
+            passed_over.others = taken.iter().map(|left| left.value.to_owned()).collect();
+        }
         // Links lead elsewhere by other names.
         let follows =
             options::has(words.iter().map(|word| word.text.as_str()), "Rd", &["--dereference-r", "--directories"]);
@@ -62,16 +69,37 @@ impl PassedOver {
         };
         above.split('/').any(|part| is(&self.folders, part))
             || is(&self.files, name)
-            || !self.others.is_empty() && self.others.iter().all(|one| surely(&one)) && !is(&self.others, name)
+            || !self.others.is_empty() && !self.others.iter().any(|one| !surely(&one) || may_take_in(one, above, name))
     }
+}
+
+/// Whether a value is a glob of rg, which narrows what it reads.
+pub(crate) fn is_glob(left: &LeftOut<'_>) -> bool {
+    matches!(left.option, "--glob" | "-g")
+}
+
+/// Whether a glob is read here as rg reads it: in braces are several, and a comment or nothing is none.
+fn is_plain_glob(glob: &str) -> bool {
+    glob.trim() == glob && !glob.trim_matches('/').is_empty() && !glob.starts_with('#') && !glob.contains(['{', '}'])
+}
+
+/// Whether a pattern may take in a file of this name below these folders. Where it names folders itself, the last of them
+/// may lie anywhere.
+fn may_take_in(pattern: &str, above: &str, name: &str) -> bool {
+    let (folders, last) = pattern.trim_end_matches('/').rsplit_once('/').unwrap_or(("", pattern));
+    if last != "**" {
+        return segment_matches(last, name);
+    }
+    let folder = folders.rsplit('/').next().unwrap_or_default();
+    folder.is_empty() || above.split('/').any(|part| segment_matches(folder, part))
 }
 
 fn is_grep(words: &[ShellWord]) -> bool {
     words.first().is_some_and(|word| word.is_literal && matches!(word.text.as_str(), "grep" | "egrep" | "fgrep"))
 }
 
-/// Whether a search surely passes over hidden and ignored files.
-fn passes_over(command: &Found, suspects: &Suspects) -> bool {
+/// Whether a search surely passes over hidden and ignored files, but for what these globs take in.
+fn passes_over(command: &Found, globs: &[&LeftOut<'_>], suspects: &Suspects) -> bool {
     let Some((first, rest)) = started(&command.words).split_first() else { return false };
     // A configuration file may be named by a variable.
     let is_plain = name_of(&first.text) == "rg" && first.is_literal && !suspects.variables.sets(CONFIGURATION);
@@ -80,7 +108,13 @@ fn passes_over(command: &Found, suspects: &Suspects) -> bool {
             ["--hidden", "--unrestricted", "--ignore-file", "--pre", "--glob", "--iglob", "--follow", "--no-ignore"];
         options::value(text, "u.gL", &longs).is_some()
     };
-    is_plain && rest.iter().all(|word| word.is_known() && !finds_more(&word.text))
+    let before = command.words.len() - rest.len();
+    let is_of_glob = |at: usize, text: &str| {
+        let next = text == "-g" || text == "--glob";
+        globs.iter().any(|glob| glob.at == before + at || next && glob.at == before + at + 1)
+    };
+    let mut words = rest.iter().enumerate();
+    is_plain && words.all(|(at, word)| word.is_known() && (is_of_glob(at, &word.text) || !finds_more(&word.text)))
 }
 
 /// The ignore files of a folder that is searched, as far as they were found.

@@ -12,7 +12,7 @@ use super::copying::copied;
 use super::folders::{Folders, prints_git_folder};
 use super::leaving::is_lost;
 use super::linking::led_to;
-use super::skipping::PassedOver;
+use super::skipping::{PassedOver, is_glob};
 use super::unknown_names::{begins_anew, has_escaped_names, has_octal_name};
 use crate::policy::commands::command::name_of;
 use crate::policy::commands::erasing::interprets;
@@ -64,7 +64,9 @@ pub(crate) struct Touched {
 impl Touched {
     pub(crate) fn by(suspects: &Suspects, call: &Call, context: &Context) -> Self {
         let Folders { all: folders, mut is_complete } = Folders::of(suspects, call, context);
+        let only_tells = only_tells(suspects);
         let consumes = |command: &Found| match reading(&command.words) {
+            Reading::Perhaps if only_tells && is_read(command) => Reading::Nothing,
             Reading::Perhaps => Reading::Perhaps,
             _ => taker(&command.words).map_or(Reading::Nothing, |taker| taker.does),
         };
@@ -174,7 +176,8 @@ impl Toucher<'_> {
         let touch = Touch { path: String::new(), may_change, is_word: true, is_perhaps, descent, passed_over };
         for (at, word) in command.words.iter().enumerate().skip(1) {
             let is_no_file = is_no_file(&command.words, at) || is_passed_over(&command.words, at);
-            if !left_out.iter().any(|left| left.at == at) && !is_no_file {
+            // What a glob takes in is read.
+            if !left_out.iter().any(|left| left.at == at && !is_glob(left)) && !is_no_file {
                 let may_change = may_change && !copied.as_ref().is_some_and(|copied| copied.sources.contains(&at));
                 let descent = descent_of(&command.words, at, descent);
                 self.word(word, &Touch { may_change, descent, ..touch.clone() });
@@ -279,6 +282,31 @@ impl Toucher<'_> {
             self.fill(word, touch);
         }
     }
+}
+
+/// Whether a command is `read`, which does nothing but to keep what it is given.
+fn is_read(command: &Found) -> bool {
+    command.words.first().is_some_and(|word| word.is_literal && word.text == "read")
+}
+
+/// Whether what stands in names goes nowhere but to people: each command with something that is filled in prints its words,
+/// and into no file.
+fn only_tells(suspects: &Suspects) -> bool {
+    let is_printer = |word: &ShellWord| word.is_literal && matches!(word.text.as_str(), "echo" | "printf");
+    let hands_on = |word: &ShellWord| matches!(word.text.as_str(), "export" | "declare" | "typeset" | "set");
+    let is_filled = |word: &ShellWord| !word.is_known() || word.text.contains(['$', '`']);
+    suspects.found.iter().all(|command| {
+        let words = command.words.iter().chain(command.assignments.iter().map(|(_, value)| value));
+        let mut words = words.chain(command.redirects.iter().map(|redirect| &redirect.target));
+        let takes = words.any(is_filled) || command.given.iter().any(|text| text.contains(['$', '`']));
+        let first = command.words.first();
+        let prints = first.is_some_and(is_printer) && reading(&command.words) == Reading::Nothing;
+        let goes_on = command.is_nested
+            || !command.given.is_empty()
+            || !command.assignments.is_empty()
+            || command.redirects.iter().any(|redirect| redirect.way != Way::Copy);
+        !first.is_some_and(hands_on) && (!takes || prints && !goes_on)
+    })
 }
 
 fn deepest(suspects: &Suspects) -> Descent {

@@ -15,7 +15,7 @@ pub(crate) struct LeftOut<'line> {
 }
 
 /// Programs with their options of this kind, and the letters of those that surely have no value.
-const PROGRAMS: [(&str, &str, &[&str]); 29] = [
+const PROGRAMS: [(&str, &str, &[&str]); 30] = [
     ("ack", "ilnrw", &["--ignore-dir"]),
     ("ag", "ilnw", &["--ignore", "--ignore-dir"]),
     ("black", "qv", &["--exclude", "--extend-exclude", "--force-exclude"]),
@@ -37,6 +37,7 @@ const PROGRAMS: [(&str, &str, &[&str]); 29] = [
     ("pylint", "", &["--ignore"]),
     ("pytest", "qsvx", &["--ignore", "--ignore-glob"]),
     ("restic", "qv", &["--exclude"]),
+    ("rg", "FHILNPSUacilnopqsvwxz0", &["--glob", "-g"]),
     ("rgrep", "EFGHILPachilnoqrsvw", &["--exclude", "--exclude-dir", "--include"]),
     ("rsync", "ACDHPSWXacghilnopqrtuvxz", &["--exclude"]),
     ("ruff", "qv", &["--exclude", "--extend-exclude"]),
@@ -88,13 +89,24 @@ pub(crate) fn left_out(words: &[ShellWord], stops_early: impl Fn() -> bool) -> V
     let mut at = 0;
     while at < rest.len() {
         let word = &rest[at];
-        let glued = word.text.split_once('=').filter(|_| word.is_known());
+        let anew = || begins_anew(name, rest, at, letters, &left_out, before);
+        let is_value = match name {
+            "rg" => !anew(),
+            "grep" | "egrep" | "fgrep" | "rgrep" => at > 0 && takes_the_next(&rest[at - 1].text),
+            _ => false,
+        };
+        let glued = word.text.split_once('=').filter(|_| word.is_known() && !is_value);
         let option = options.iter().find(|option| word.text == **option && !stops_early);
+        // `-g*.c`
+        let behind = word.text.strip_prefix("-g").filter(|value| name == "rg" && word.is_known() && !value.is_empty());
+        let behind = behind.filter(|_| anew());
         if let Some((option, value)) =
             glued.and_then(|(name, value)| Some((options.iter().find(|option| **option == name)?, value)))
         {
             left_out.push(LeftOut { at: before + at, option, value });
-        } else if let Some(option) = option.filter(|_| begins_anew(name, rest, at, letters, &left_out, before)) {
+        } else if let Some(value) = behind {
+            left_out.push(LeftOut { at: before + at, option: "-g", value });
+        } else if let Some(option) = option.filter(|_| anew()) {
             // zip takes all words up to the next option, or a lone @.
             let most = if name == "zip" { rest.len() } else { 1 };
             let is_value = |word: &&ShellWord| word.is_known() && !word.is_flag() && word.text != "@";
@@ -115,6 +127,11 @@ pub(crate) fn stops_early(command: &Found, suspects: &Suspects) -> bool {
     !command.assignments.is_empty()
         || suspects.variables.sets("POSIXLY_CORRECT")
         || suspects.found.iter().any(|command| command.words.iter().any(says))
+}
+
+/// Whether the last letter of some has the next word for its value: `grep -re x`.
+fn takes_the_next(word: &str) -> bool {
+    word.starts_with('-') && !word.starts_with("--") && word.ends_with(['A', 'B', 'C', 'D', 'd', 'e', 'f', 'm'])
 }
 
 /// Whether the word there is an option, and no value of the one before it.
@@ -169,6 +186,7 @@ mod tests {
             ("git clean -fdx -e .claude", vec![".claude"]),
             ("zip -r a.zip -x b @ secrets/key", vec!["b"]),
             ("flake8 --exclude=.git,x .", vec![".git,x"]),
+            ("rg -n -g '*.c' main -g!x --glob=y", vec!["*.c", "!x", "y"]),
         ] {
             assert_eq!(values(line), left, "{line}");
         }
@@ -191,6 +209,11 @@ mod tests {
             "set -o posix; rsync a --exclude .git/config",
             "cp --exclude .git a",
             "git commit -e .git/x",
+            "rg -e -g main",
+            "rg -e --glob=main",
+            "grep -r -e --include=x .",
+            "rg -ig main",
+            "rg main -- -g x",
         ] {
             assert!(values(line).is_empty() || values(line) == ["--exclude"], "{line}: {:?}", values(line));
         }

@@ -4,7 +4,10 @@
 //! every other word, and what a pattern makes of names nobody can tell.
 
 use super::implied::settings;
+use crate::policy::commands::archives::{Archiving, Deed};
 use crate::policy::commands::command::name_of;
+use crate::policy::commands::git_places::prefixes;
+use crate::policy::commands::inert::started;
 use crate::policy::lines::suspects::{Found, Suspects};
 use crate::policy::shell::{ANY, Joint, STAR, ShellWord};
 use crate::policy::words::options;
@@ -46,7 +49,13 @@ pub(crate) fn made_names(words: &[ShellWord], command: &Found, suspects: &Suspec
             beginnings.extend(rest.iter().filter(|word| !word.is_flag()).map(|word| (word.raw.clone(), true)));
         }
         "git" if rest.iter().any(|word| word.text == "checkout-index") => {
-            beginnings.extend(values(rest, "", &["--prefix"]).into_iter().map(|value| (value, true)));
+            beginnings.extend(prefixes(rest).into_iter().map(|value| (value, true)));
+        }
+        "git" if is_unpacked_archive(rest, suspects) => {
+            beginnings.extend(prefixes(rest).into_iter().map(|value| (value, true)));
+            // `--add-virtual-file=name:text`
+            let added = values(rest, "", &["--add-virtual-file"]);
+            made.names.extend(added.iter().filter_map(|file| Some((file.split_once(':')?.0.to_owned(), true))));
         }
         "tar" | "gtar" | "bsdtar" => made.changes_any = has("", &["--transform", "--xform"]),
         "curl" => {
@@ -95,6 +104,19 @@ pub(crate) fn made_names(words: &[ShellWord], command: &Found, suspects: &Suspec
         }
     }
     made
+}
+
+/// Whether git packs an archive and the line unpacks one: under the names in it.
+fn is_unpacked_archive(rest: &[ShellWord], suspects: &Suspects) -> bool {
+    let unpacks = |words: &[ShellWord]| Archiving::of(words).is_some_and(|one| one.deed == Deed::Unpacks);
+    rest.iter().any(|word| word.text == "archive") && suspects.commands.iter().any(|suspect| unpacks(&suspect.words))
+}
+
+/// What archives that git packs, and the line unpacks, put before each name.
+pub(crate) fn prefixed_by_archive(suspects: &Suspects) -> Vec<String> {
+    let packs = suspects.commands.iter().filter_map(|suspect| started(&suspect.words).split_first());
+    let packs = packs.filter(|(first, rest)| name_of(&first.text) == "git" && is_unpacked_archive(rest, suspects));
+    packs.flat_map(|(_, rest)| prefixes(rest)).collect()
 }
 
 /// The endings that a program puts behind the names of what it keeps.

@@ -6,6 +6,7 @@ use super::decision::Decision;
 use super::matching::path_patterns;
 use super::rule::RuleSet;
 use crate::policy::commands::reading::Descent;
+use crate::policy::critical::checking_out::checked_out;
 use crate::policy::critical::cleaning::cleaned;
 use crate::policy::critical::pouring::poured;
 use crate::policy::critical::safety::is_protected;
@@ -77,6 +78,7 @@ pub(crate) fn protected(call: &Call, action: &Action, context: &Context, disk: &
     let mut found = poured(&plan.told_here, call, context, disk);
     found = found.or_else(|| cleaned(&plan.with_texts, call, context, disk));
     found = found.or_else(|| unpacked(&plan.told_here, call, context));
+    found = found.or_else(|| checked_out(&plan.told_here, call, context, disk));
     let changed: Vec<_> =
         sought(&plan.with_texts, call, context).into_iter().filter(|sought| sought.may_change).collect();
     let mut places: Vec<_> =

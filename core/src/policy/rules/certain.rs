@@ -221,6 +221,9 @@ fn tells_only(name: &str, value: &str) -> bool {
     match name {
         "NODE_OPTIONS" => value.split_whitespace().all(is_option),
         "PYTHONUNBUFFERED" | "PYTHONDONTWRITEBYTECODE" | "PYTHONHASHSEED" | "PYTHONUTF8" | "PYTHONIOENCODING" => true,
+        // The text stays as it is, and is shown as it is.
+        "EDITOR" | "VISUAL" | "GIT_EDITOR" | "GIT_SEQUENCE_EDITOR" => matches!(value, "true" | ":"),
+        "PAGER" | "GIT_PAGER" | "MANPAGER" => value == "cat",
         // Folders of the project.
         "PYTHONPATH" => value.split(':').all(|folder| !folder.starts_with(['/', '~', '$']) && !folder.contains("..")),
         _ => false,

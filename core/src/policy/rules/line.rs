@@ -130,6 +130,9 @@ impl<'rule> LinePattern<'rule> {
                 continue;
             };
             let shapes = variables.spellings(word);
+            if *sub == "publish" && word.text == "approve" && rest.iter().any(|word| is_stage(&word.text)) {
+                return Fit::Perhaps;
+            }
             if shapes.iter().any(|shape| shape == sub) {
                 next = wanted.next();
             } else if shapes
@@ -169,9 +172,15 @@ impl LinePattern<'_> {
         match self.program() {
             "docker" | "podman" => matches!(word, "container" | "image"),
             "cargo" => word.starts_with('+'),
+            "npm" | "pnpm" => is_stage(word),
             _ => false,
         }
     }
+}
+
+/// What npm publishes in two steps: `npm stage publish`, and `npm stage approve`. A beginning that no other one has will do.
+fn is_stage(word: &str) -> bool {
+    matches!(word, "stag" | "stage")
 }
 
 /// Whether a word that is not certain may be this option, or hold it among others.

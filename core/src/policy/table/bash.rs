@@ -453,3 +453,21 @@ fn a_redirection_in_quotes_is_found() {
         ],
     );
 }
+
+#[test]
+fn an_editor_that_changes_nothing_and_a_pager_that_shows_all_are_no_programs_to_ask_for() {
+    check_each(
+        Mode::Default,
+        &["allow Bash"],
+        &[
+            ("Bash GIT_EDITOR=true git rebase --continue", Allow),
+            ("Bash GIT_SEQUENCE_EDITOR=: git rebase -i HEAD~2", Allow),
+            ("Bash GIT_PAGER=cat git log", Allow),
+            ("Bash GIT_EDITOR=./true git rebase --continue", Ask),
+            ("Bash GIT_EDITOR='true; x' git rebase --continue", Ask),
+            ("Bash GIT_EDITOR=cat git rebase --continue", Ask),
+            ("Bash GIT_PAGER=less git log", Ask),
+            ("Bash GIT_EDITOR=$X git rebase --continue", Ask),
+        ],
+    );
+}

@@ -390,3 +390,35 @@ fn what_is_printed_into_a_word_belongs_to_what_is_around_it() {
         assert_eq!(ruling.decision, Decision::Allow, "{line:?}: {}", ruling.why);
     }
 }
+
+#[test]
+fn what_is_read_and_only_told_reaches_no_file() {
+    checked(
+        Allow,
+        &[
+            "seq 3 | while read n; do echo \"n=$n\"; done",
+            "seq 3 | while read -r n; do echo \"n: $n\"; done",
+            "git branch | while read b; do echo \"branch=$b\"; done",
+            "seq 3 | while read n; do printf 'n=%s\\n' \"$n\"; done",
+            "seq 3 | while read n; do echo \"n=$n\"; sleep 1; done",
+        ],
+    );
+    checked(
+        Ask,
+        &[
+            "echo secrets/key | while read n; do cat \"$n\"; done",
+            "echo key | while read n; do cat \"secrets/$n\"; done",
+            "echo secrets | while read n; do cat \"$n/key\"; done",
+            "echo secrets/key | while read n; do echo \"$n\" | xargs cat; done",
+            "echo key | while read n; do echo \"secrets/$n\"; done | xargs cat",
+            "echo key | while read n; do echo \"cat secrets/$n\"; done | sh",
+            "echo key | while read n; do echo x > \".git/$n\"; done",
+            "echo key | while read n; do x=\"secrets/$n\"; done; cat $x",
+            "echo key | while read n; do cat $(echo \"secrets/$n\"); done",
+            "echo secrets/key | while read n; do echo \"n=$n\"; cat < $n; done",
+            "echo secrets/key | while read n; do export n; python3 x.py; done",
+            "f() { cat \"$1\"; }; echo secrets/key | while read n; do echo \"n=$n\"; f \"$n\"; done",
+            "curl h | while read n; do echo \"n=$n\"; rm \"$n\"; done",
+        ],
+    );
+}

@@ -24,6 +24,15 @@ impl Disk for Files {
     }
 }
 
+/// A project with what a rule denies, and files that guard it.
+const GUARDED: Files = Files(&[
+    ("/home/ann/p/.claude/settings.json", "{}"),
+    ("/home/ann/p/.env", ""),
+    ("/home/ann/p/src/a.c", ""),
+    ("/home/ann/p/src/.env", ""),
+    ("/home/ann/p/Cargo.lock", ""),
+]);
+
 const ON_DISK: Files = Files(&[
     ("/home/ann/p/a.txt", "hi"),
     ("/home/ann/p/list", "src/a"),
@@ -223,4 +232,196 @@ fn an_archive_is_not_unpacked_unasked_where_its_files_decide_for_people() {
             assert_eq!(on_disk(line).decision, expected, "{line}");
         }
     }
+}
+
+#[test]
+fn git_puts_files_unasked_only_where_one_works() {
+    for (expected, lines) in [
+        (
+            Ask,
+            &[
+                "git --work-tree=.. reset --hard",
+                "git --work-tree=../../ann checkout -f",
+                "git --work-tree /home/ann checkout .",
+                "git --work-tree=../ restore .",
+                "git --work-tree=/etc switch -f main",
+                "git --work-tree=/ switch --discard-changes main",
+                "git --work-tree=$HOME stash",
+                "git --work-tree=.. read-tree -u --reset HEAD",
+                "git --work-tree=.. checkout-index -fa",
+                "git checkout-index -fa --prefix=../",
+                "git checkout-index -fa --prefix $HOME/",
+                "GIT_WORK_TREE=~ git checkout -f",
+                "export GIT_WORK_TREE=$HOME; git checkout -f",
+                "git -c core.worktree=$HOME checkout -f",
+                "W=~ git --config-env=core.worktree=W checkout -f",
+                "W=~ git --config-env core.workTree=W checkout -f",
+                "GIT_CONFIG_PARAMETERS=\"'core.worktree=$HOME'\" git checkout -f",
+                "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=core.worktree GIT_CONFIG_VALUE_0=/home/ann git checkout -f",
+                "git config core.worktree ~ && git checkout -f",
+                "git -C ~ init && git -C ~ fetch $PWD main && git -C ~ checkout -f FETCH_HEAD",
+                "cd ~ && git init && git fetch /home/ann/p main && git reset --hard FETCH_HEAD",
+                "cd; git pull",
+                "pushd ~; git stash pop; popd",
+                "bash -c 'cd ~; git checkout -f'",
+                "cd ~; bash -c 'git checkout -f'",
+                "f() { git checkout -f; }; cd ~; f",
+                "env -C ~ git checkout -f",
+                "ln -s ~ h; git -C h checkout -f",
+                "ln -s ~ h; cd h; git checkout -f",
+                "echo ~ | xargs -I{} git -C {} checkout -f",
+                "echo checkout -f | xargs git -C ~",
+                "git -C .. -C .. -C ann checkout -f",
+                "git -C / checkout -f",
+                "git -C ~/.config pull",
+                "git -C ~/.config/nvim pull",
+                "git -C ~ co -f",
+                "git -C ~ submodule update --init",
+                "git -C ~ lfs pull",
+                "git -C ~ sparse-checkout disable",
+                "git worktree add -f ~ main",
+                "git worktree add ../.config main",
+                "git clone x ~/.config",
+                "git clone -b main https://h/x.git ~/.oh-my-zsh",
+                "GIT_WORK_TREE=~ git clone x y",
+                "gh repo clone a/x ~/.config",
+                "git -c alias.c=clone c x ~/.config",
+                "for d in ~ ..; do git -C $d pull; done",
+                "git archive --prefix=. HEAD mcp.json npmrc | tar x",
+                "git archive --prefix=../. HEAD bashrc | tar xPf -",
+                "git archive --prefix=../ HEAD .bashrc | tar xPf -",
+                "git archive --prefix . -o a.tar HEAD; tar xf a.tar",
+                "git archive --prefix=.git/ho HEAD oks | bsdtar xf -",
+                "git archive --add-virtual-file=.npmrc:x HEAD a | tar x",
+            ][..],
+        ),
+        (
+            Allow,
+            &[
+                "git reset --hard",
+                "git checkout -f main && git pull",
+                "git -C . checkout main",
+                "git -C sub pull",
+                "git -C ../other pull --rebase",
+                "git -C ~/src/other checkout main",
+                "git --work-tree=/home/ann/p checkout .",
+                "git --work-tree=build checkout main -- docs",
+                "git --work-tree=../r checkout main",
+                "cd ~/src/other && git pull",
+                "cd ~; cd src/other; git pull",
+                "cd sub && make; cd ..; git pull",
+                "cd sub && make && cd .. && git checkout main",
+                "for d in a b; do cd $d; git pull; cd ..; done",
+                "for d in a b; do git -C $d pull; done",
+                "pushd sub; make; popd; git checkout main",
+                "git clone https://h/x.git",
+                "git clone https://h/x.git ../x",
+                "git clone https://h/x.git ~/src/library",
+                "cd ~ && git clone https://h/x.git && cd x && git checkout main",
+                "git worktree add ../p-feature feature",
+                "git worktree add .worktrees/x -b x && cd .worktrees/x && git pull",
+                "git --git-dir=$HOME/.dotfiles --work-tree=$HOME status",
+                "git --git-dir=$HOME/.dotfiles --work-tree=$HOME commit -m x",
+                "git -C ~ status",
+                "git -C / log",
+                "GIT_WORK_TREE=~ git diff",
+                "cd $(git rev-parse --show-toplevel) && git checkout main",
+                "git checkout-index -fa --prefix=build/",
+                "git archive --prefix=p-1.0/ HEAD | gzip > p.tgz",
+                "git archive --prefix=p-1.0/ HEAD | tar x -C /tmp/x",
+                "git archive HEAD src | tar x -C build",
+                "git archive --prefix=.p/ -o p.tar HEAD",
+            ][..],
+        ),
+    ] {
+        let wrong: Vec<String> = lines
+            .iter()
+            .map(|line| (line, on_disk(line)))
+            .filter(|(_, ruling)| ruling.decision != expected)
+            .map(|(line, ruling)| format!("{line}: {}", ruling.why))
+            .collect();
+        assert!(wrong.is_empty(), "not {expected:?}:\n{}", wrong.join("\n"));
+    }
+}
+
+#[test]
+fn git_is_asked_about_by_what_it_does_and_where_however_it_is_told() {
+    let ways: [fn(&str, &str) -> String; 8] = [
+        |place, order| format!("git --work-tree={place} {order}"),
+        |place, order| format!("git --work-tree {place} {order}"),
+        |place, order| format!("git -C {place} {order}"),
+        |place, order| format!("git -c core.worktree={place} {order}"),
+        |place, order| format!("GIT_WORK_TREE={place} git {order}"),
+        |place, order| format!("env -C {place} git {order}"),
+        |place, order| format!("cd {place} && git {order}"),
+        |place, order| format!("bash -c 'cd {place}; git {order}'"),
+    ];
+    let deciding = ["/home/ann", "$HOME", "..", "../../ann", "/", "/etc", "/usr", "/home", "/home/ann/.config"];
+    let others = [".", "sub", "/home/ann/p", "../q", "/home/ann/src/x", "/tmp/x"];
+    let changing = ["checkout -f", "reset --hard", "restore .", "switch main", "stash pop", "pull", "merge x", "co x"];
+    let keeping = ["status", "log -3", "diff", "add a", "commit -m x", "fetch", "branch", "ls-files", "rev-parse HEAD"];
+    let lines = |places: &[&str], orders: &[&str]| {
+        let pairs = places.iter().flat_map(|place| orders.iter().map(move |order| (*place, *order)));
+        pairs.flat_map(|(place, order)| ways.iter().map(move |way| way(place, order))).collect::<Vec<_>>()
+    };
+    let asked = lines(&deciding, &changing);
+    // `env` may do anything to a folder in which protected ones lie.
+    let (_, plain) = deciding.split_last().unwrap();
+    let passing = [lines(&others, &changing), lines(&others, &keeping), lines(plain, &keeping)].concat();
+    let wrong: Vec<&String> = asked.iter().filter(|line| on_disk(line).decision == Allow).collect();
+    assert!(wrong.is_empty(), "passes: {wrong:#?}");
+    let wrong: Vec<&String> = passing.iter().filter(|line| on_disk(line).decision != Allow).collect();
+    assert!(wrong.is_empty(), "asked for: {wrong:#?}");
+}
+
+#[test]
+fn what_narrows_a_search_or_a_cleaning_is_read() {
+    let rules = rules(&["allow Bash", "deny Read(.env)", "deny Read(.claude/**)", "deny Read(~/.ssh/**)"]);
+    let context = context();
+    let passes = |line: &str| {
+        let call = PreparedCall::of(&rules, &context, call(&format!("Bash {line}")), &GUARDED);
+        call.decide(&rules, LAXEST).decision == Allow
+    };
+    let passing = [
+        "rg main -g '*.c'",
+        "rg main -g'*.c' src",
+        "rg -n --glob='*.c' main",
+        "rg -g '!*.lock' main",
+        "rg --glob '!target' -g '*.rs' main",
+        "rg -n 'a b' -g 'src/*.c'",
+        "rg main -g 'docs/**'",
+        "git clean -fd build",
+        "git clean -fdx ./build/ target",
+    ];
+    let asked = [
+        "rg main -g '*'",
+        "rg main -g '.e*'",
+        "rg main -g '*env'",
+        "rg main -g '{a,.env}'",
+        "rg main -g '[.]env'",
+        "rg main -g 'src/**'",
+        "rg main -g '**'",
+        "rg main -g '!*.lock' -g '.env'",
+        "rg main --iglob '*.ENV'",
+        "rg --hidden main -g '!*.lock'",
+        "rg -u main -g '!*.lock'",
+        "rg -L main -g '*.c'",
+        "rg -e --glob='*.c'",
+        "rg main -g '*.c' -g '{a,.env}'",
+        "rg --hidden main -g '!x' -g '#x'",
+        "rg --hidden main -g ''",
+        "rg main -g '' -g .env",
+        "rg -ug '!x' main",
+        "git clean -fd",
+        "git clean -fd .",
+        "git clean -fd .claude",
+        "git clean -fd .CLAUDE/settings.json",
+        "git clean -fd '*.json'",
+        "git clean -fd build/..",
+        "git clean -fd $X",
+    ];
+    let wrong: Vec<&str> = passing.into_iter().filter(|line| !passes(line)).collect();
+    assert!(wrong.is_empty(), "asked for: {wrong:?}");
+    let wrong: Vec<&str> = asked.into_iter().filter(|line| passes(line)).collect();
+    assert!(wrong.is_empty(), "passes: {wrong:?}");
 }

@@ -31,9 +31,8 @@ pub(super) fn verdict<'a>(
     let is_of_owner = |other: SessionId| fit(owner, person(other));
     let may_be_ours = |other: SessionId| fit(ours, agent(other)) && is_of_owner(other);
     let is_of_call = |ask: &Ask| ask.details.tool_use_id.as_deref() == Some(call);
-    let is_used = state
-        .asks()
-        .any(|(ask, _)| ask.source == Source::Gateway && is_of_call(ask) && may_be_ours(ask.session));
+    let is_used =
+        state.asks().any(|(ask, _)| ask.source == Source::Gateway && is_of_call(ask) && may_be_ours(ask.session));
     let allowed = |(ask, life): &'a (Ask, AskLife)| match life {
         AskLife::Answered { verdict, outcome, .. } if verdict.ruling.behavior == Behavior::Allow => {
             let is_attached = || state.session(ask.session).is_some_and(Session::is_attached);

@@ -20,6 +20,8 @@ pub struct SessionAbout {
     pub connected_by: String,
     /// The agent's own process.
     pub pid: Option<u32>,
+    /// The person with whose token its client comes. None: it came without a token, as what the owner runs here does.
+    pub person: Option<String>,
     /// The agent runs commands: a process that descends from it may not answer its prompts.
     pub runs_commands: bool,
     /// The folder the agent works in.
@@ -81,6 +83,7 @@ impl SessionAbout {
             label_chosen: false,
             connected_by: connected_by.to_owned(),
             pid: None,
+            person: None,
             runs_commands: false,
             folder: None,
             agent_session: None,

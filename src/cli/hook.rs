@@ -16,7 +16,7 @@ use super::broken::broken_files;
 use super::channel::working_folder;
 use super::setup::installed::{HarmfulVariables, Namesake, has_hooks_of_own};
 use super::{environment, log_at, paths, say};
-use crate::agents::claude::hooks::{self, Announced, HookOutput, HookWait, Unanswered};
+use crate::agents::claude::hooks::{self, Announced, HookOutput, HookWait, SessionSocket, Unanswered};
 use crate::config::Paths;
 use crate::gate::sessions::judge;
 use crate::processes;
@@ -74,7 +74,8 @@ impl Hook {
         if is_held(&paths, agent).await {
             return Ok(ExitCode::SUCCESS);
         }
-        let (socket, file) = (paths.session_socket(agent), paths.wake_file(agent));
+        let (path, file) = (paths.session_socket(agent), paths.wake_file(agent));
+        let socket = SessionSocket { path: &path, agent };
         let mut code = ExitCode::SUCCESS;
         match call.event {
             HookEvent::SessionStart => {
@@ -93,13 +94,13 @@ impl Hook {
                     say(&format!("{}\n", watch(&[file.display().to_string()], warning.as_deref())));
                 }
                 arguments["watched"] = Value::Bool(watched);
-                hooks::call_session(&socket, &arguments, HookWait::Short, |_| {}).await?;
+                hooks::call_session(socket, &arguments, HookWait::Short, |_| {}).await?;
             }
             HookEvent::SessionEnd => {
                 if call.reason.as_deref() != Some("clear") {
                     hooks::forget(&file);
                 }
-                hooks::call_session(&socket, &arguments, HookWait::Short, |_| {}).await?;
+                hooks::call_session(socket, &arguments, HookWait::Short, |_| {}).await?;
             }
             HookEvent::FileChanged if arguments["file_path"].as_str() == file.to_str() => {
                 let show = |told: &HookOutput| {
@@ -111,7 +112,7 @@ impl Hook {
                         }
                     }
                 };
-                hooks::call_session(&socket, &arguments, HookWait::Short, show).await?;
+                hooks::call_session(socket, &arguments, HookWait::Short, show).await?;
             }
             HookEvent::FileChanged => {}
             _ if self.installed.is_none() && has_hooks_of_own(&working_folder()?, &environment) => {}
@@ -119,7 +120,7 @@ impl Hook {
                 // Hooks that a project shares run whatever program is there.
                 arguments["hooks_version"] = self.installed.unwrap_or(HOOKS_VERSION).to_string().into();
                 let wait = if event.decides() { HookWait::ForPeople { begun: begun(&file) } } else { HookWait::Short };
-                match hooks::call_session(&socket, &arguments, wait, show).await {
+                match hooks::call_session(socket, &arguments, wait, show).await {
                     Err(error) if event.decides() => {
                         tracing::debug!("{error:#}");
                         show(&without_session(&error, &paths, call).await);
@@ -160,8 +161,20 @@ async fn without_session(error: &Unanswered, paths: &Paths, call: HookCall) -> H
         (Unanswered::Silent(_), HookEvent::PreToolUse) => {
             HookOutput { output: refuse_tool("The session's own portcullis process gave no answer: try again.") }
         }
+        (Unanswered::Replaced { by }, HookEvent::PreToolUse) => HookOutput { output: refuse_tool(&replaced(*by)) },
         _ => judge_alone(paths, call).await,
     }
+}
+
+/// For the person who is shown it. Trying again does not help.
+fn replaced(by: Option<u32>) -> String {
+    let by = by.map_or_else(|| "a process".to_owned(), |pid| format!("process {pid}"));
+    format!(
+        "Denied: {by} has taken the place of the session's own portcullis process, and is not asked. Something that runs \
+         here may have put it there, to answer in a person's name. A person should look what it is, end it, and start \
+         Claude Code again. If it is a portcullis of another version or from another place, `portcullis install` gives \
+         the session and its hooks the same one."
+    )
 }
 
 /// No process of the session answers: Claude Code has not started it, or a server of the project has its name. Nobody can

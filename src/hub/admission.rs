@@ -99,12 +99,23 @@ impl Hub {
     pub(crate) async fn refuse_inside(&self, peer: Peer, who: &str, tried: &str) -> Result<(), Fault> {
         let Some(inside) = self.inside(peer).await? else { return Ok(()) };
         tracing::warn!(?inside, tried, "refused: it comes from inside a session");
-        self.record_denied(who.to_owned(), inside.note(tried)).await?;
+        self.record_refusal(&inside, who, tried).await?;
         Err(fault_of(&Refusal::FromInside(inside)))
+    }
+
+    /// Writes down that something was refused to a process that an agent runs.
+    pub(crate) async fn record_refusal(&self, inside: &Inside, who: &str, tried: &str) -> Result<(), Trouble> {
+        // Each try may be another process.
+        self.record_denied_of(&format!("{who} {:?}", inside.agent), who.to_owned(), inside.note(tried)).await
     }
 
     /// Writes down that something was refused which only an attacker or a confused agent would try.
     pub(crate) async fn record_denied(&self, who: String, what: String) -> Result<(), Trouble> {
+        self.record_denied_of(&who.clone(), who, what).await
+    }
+
+    async fn record_denied_of(&self, agent: &str, who: String, what: String) -> Result<(), Trouble> {
+        let Some(what) = self.denials.words_of(agent, what, Instant::now()) else { return Ok(()) };
         self.submit(Input::AccessDenied { who, what }).await.map(drop)
     }
 }

@@ -3,6 +3,7 @@
 mod admission;
 mod answers;
 mod batch;
+mod denials;
 mod editors;
 mod heads;
 pub(crate) mod link;
@@ -149,6 +150,8 @@ pub(crate) struct Hub {
     /// How fast each person sends, whichever door they come to.
     rates: Arc<rate::Rates>,
     device_rates: Arc<rate::Rates>,
+    /// How many refusals of each agent are written down.
+    denials: Arc<denials::Denials>,
 }
 
 impl Hub {

@@ -23,6 +23,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::batch::{Batch, Pending, WrittenBatch};
+use super::denials::Denials;
 use super::heads::Heads;
 use super::outlets::{Outlets, Pumping};
 use super::rate::Rates;
@@ -58,6 +59,7 @@ pub(crate) async fn start(
     let (tell_roster, roster) = watch::channel(Arc::default());
     let outgoing = Arc::new(watch::Sender::new(()));
     let (appended, followed) = (Arc::new(watch::Sender::new(())), Arc::new(watch::Sender::new(())));
+    let denials: Arc<Denials> = Arc::default();
     let hub = Hub {
         events,
         reserved,
@@ -69,6 +71,7 @@ pub(crate) async fn start(
         followed: Arc::clone(&followed),
         rates: Arc::new(Rates::new(limits.rate, limits.burst)),
         device_rates: Arc::new(Rates::new(limits.device_rate, limits.device_burst)),
+        denials: Arc::clone(&denials),
     };
     let mut hub_loop = HubLoop {
         state: State::new(limits.state.clone()),
@@ -84,6 +87,7 @@ pub(crate) async fn start(
         outgoing,
         appended,
         followed,
+        denials,
         coalesce: limits.coalesce,
         held_until: None,
         due: None,
@@ -120,6 +124,7 @@ struct HubLoop {
     outgoing: Arc<watch::Sender<()>>,
     appended: Arc<watch::Sender<()>>,
     followed: Arc<watch::Sender<()>>,
+    denials: Arc<Denials>,
     coalesce: HashMap<String, u64>,
     /// Why the state does not stand for the journal at the moment.
     broken: Option<String>,

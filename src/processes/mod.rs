@@ -4,6 +4,7 @@ mod ancestry;
 mod editors;
 mod own_program;
 mod peer;
+mod server_of_agent;
 mod started_with;
 mod stat;
 
@@ -15,6 +16,7 @@ pub(crate) use ancestry::{AgentAbove, Ancestry, AncestryGap};
 pub(crate) use editors::{EditorProcess, serving_editors, wait_for_end_of_editor_agent};
 pub(crate) use own_program::{has_our_bytes, own_file};
 pub(crate) use peer::PeerProcess;
+pub(crate) use server_of_agent::is_server_of_agent;
 pub(crate) use started_with::{StartedWith, started_with};
 use stat::StatLine;
 
@@ -90,17 +92,8 @@ fn is_holder(pid: u32) -> bool {
 
 fn runs_our_command(pid: u32, command: &str) -> bool {
     // Asked first: whether another file is a copy of ours takes reading all of it.
-    if arguments_of(pid).is_none_or(|words| words.get(1).is_none_or(|word| word != command)) {
-        return false;
-    }
-    // Of a file that was replaced since the system says so behind its name: the program of either side may be the new one.
-    let named = |path: PathBuf| path.to_str().map(|name| name.trim_end_matches(" (deleted)").to_owned());
-    let program = |pid: &str| fs::read_link(format!("/proc/{pid}/exe")).ok().and_then(named);
-    match (program(&pid.to_string()), program("self")) {
-        // `install` copies a program that will not stay: the copy runs in hooks, and the first one drives sessions.
-        (Some(theirs), Some(ours)) => theirs == ours || has_our_bytes(Path::new(&format!("/proc/{pid}/exe"))),
-        _ => false,
-    }
+    arguments_of(pid).is_some_and(|words| words.get(1).is_some_and(|word| word == command))
+        && own_program::runs_ours(pid)
 }
 
 /// The process that the session of an agent is known by: the guard of one that is driven by us, else the agent itself.

@@ -102,7 +102,7 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
     match record {
         Record::Opened { version } => (Plain, format!("the gate started, portcullis {version}")),
         Record::ClockSet { was } => {
-            (Attention, format!("the clock went back: by the record before it was {was} ms since 1970"))
+            (Attention, format!("the clock went back: by the record before it was {}", date(*was)))
         }
         Record::Received { event, to } => (Plain, received(event, *to)),
         Record::Seen { event } => (Detail, format!("{} was read by the model", names.event(*event))),
@@ -206,6 +206,22 @@ fn received(event: &Event, to: Option<SessionId>) -> String {
     let given: Vec<String> = event.given().map(|(name, value)| format!("{name}={value}")).collect();
     let given = if given.is_empty() { String::new() } else { format!(" with {}", given.join(", ")) };
     format!("event from {} in {}{given}{waits}: {}", event.sender, as_one_word(event.chat.as_str()), shown(&event.text))
+}
+
+/// The day and the time, so many milliseconds after 1970 began, wherever the reader is.
+fn date(milliseconds: u64) -> String {
+    const DAYS_OF_400_YEARS: u64 = 146_097;
+    let (seconds, days) = (milliseconds / 1000 % 86_400, milliseconds / 86_400_000);
+    // Counted from the first of March of the year 0, so that a leap day is the last of its year.
+    let days = days + 719_468;
+    let (era, day) = (days / DAYS_OF_400_YEARS, days % DAYS_OF_400_YEARS);
+    let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let (year, month) = (era * 400 + year + month / 10, if month < 10 { month + 3 } else { month - 9 });
+    let (hour, minute, second) = (seconds / 3600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
 /// `hooks in /home/ann/api, mode plan`.

@@ -28,6 +28,8 @@ pub struct AboutForm {
     connected_by: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pid: Option<u32>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    person: Option<String>,
     #[serde(default, skip_serializing_if = "Not::not")]
     runs_commands: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]

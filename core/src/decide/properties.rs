@@ -64,6 +64,7 @@ fn about(label: &str, continues: Option<SessionId>) -> SessionAbout {
         label_chosen: false,
         connected_by: "channel".into(),
         pid: None,
+        person: None,
         runs_commands: false,
         folder: None,
         agent_session: None,

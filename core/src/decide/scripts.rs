@@ -127,6 +127,7 @@ fn read(command: &str) -> Input {
                 label_chosen: words.contains(&"chosen"),
                 connected_by: option("by").unwrap_or("channel").into(),
                 pid: option("pid").map(|pid| pid.parse().unwrap()),
+                person: option("person").map(str::to_owned),
                 runs_commands: words.contains(&"runs"),
                 folder: option("folder").map(str::to_owned),
                 agent_session: option("agent").map(str::to_owned),

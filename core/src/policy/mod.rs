@@ -55,6 +55,7 @@ pub use files::call::{Call, Context, Disk, Given};
 pub use rules::cover::covers;
 pub use rules::decide::{Judgement, MandatoryAsk, PreparedCall, applies, decide, plainly_denied};
 pub use rules::decision::{Decision, Mode, mode_in_words};
+pub(crate) use rules::outside::OWN_SERVERS;
 pub use rules::outside::{OWN_TOOLS, OutsidePolicy, outside_reason, passes_outside_guard};
 pub use rules::remembered::remembered;
 pub use rules::risk::{Reason, Risk, RiskLevel, risk, risk_in_words, writes};

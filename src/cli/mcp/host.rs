@@ -101,11 +101,11 @@ fn gateway_of(paths: &Paths, kept: KeptFiles, auth: AuthFolder, (person, offer):
     let read = of_files(PathBuf::from("/"), paths.clone(), kept, only, is_everywhere);
     let servers = OfferedServers::following(&upstreams, read);
     let lends_model = settings_of(paths).mcp.sampling;
-    let (paths, label) = (paths.clone(), Label::new(person));
+    let (paths, label, person) = (paths.clone(), Label::new(person), person.to_owned());
     let attach = move |client: &str| {
         let label = label.clone().or_else(|| Label::new(client));
         let label = label.unwrap_or_else(|| Label::of_folder(Path::new("client")));
-        attached(&paths, SessionAbout::new(label, GATEWAY))
+        attached(&paths, SessionAbout { person: Some(person.clone()), ..SessionAbout::new(label, GATEWAY) })
     };
     Gateway { upstreams: Arc::new(upstreams), servers, offer, lends_model, attach: Box::new(attach) }
 }

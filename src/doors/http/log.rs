@@ -18,7 +18,7 @@ use super::{Door, sse};
 use crate::hub::{Erasure, Payload, Seq, Stored};
 
 /// Bytes kept of the description of what was tried.
-const MAX_TRIED: usize = 1000;
+const MAX_TRIED: usize = 200;
 
 #[derive(Deserialize)]
 pub(super) struct LogPage {
@@ -123,11 +123,13 @@ pub(super) async fn barred(
 ) -> Result<&'static str, ErrorResponse> {
     let Tried { what } = read_json(request, &door).await?;
     let (what, _) = excerpt(&what, Some(MAX_TRIED));
-    let what = match door.hub.inside(peer).await? {
-        Some(inside) => inside.note(what),
-        None => format!("{what}, by a process that says it runs inside Claude Code"),
-    };
-    door.hub.record_denied(actor.name, what).await?;
+    match door.hub.inside(peer).await? {
+        Some(inside) => door.hub.record_refusal(&inside, &actor.name, &what).await?,
+        None => {
+            let what = format!("{what}, by a process that says it runs inside Claude Code");
+            door.hub.record_denied(actor.name, what).await?;
+        }
+    }
     Ok("noted\n")
 }
 

@@ -175,6 +175,12 @@ async fn read(
                 answers.send(done(n, Err(fault))).await?;
                 continue;
             }
+            // Anything that the agent runs can attach, and say so again and again.
+            SessionMessage::AccessDenied { what } => {
+                hub.record_denied(format!("session {session}"), what).await?;
+                answers.send(done(n, Ok(Answered::Ok))).await?;
+                continue;
+            }
             // What an agent runs directs no session, whatever it says of its channels.
             SessionMessage::Received(event) if !is_of_a_person(gate).await => {
                 let event = ChannelEvent { directs: false, ..*event };

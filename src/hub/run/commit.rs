@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::future;
+use std::time::Instant;
 
 use portcullis_core::{Effect, Input, Moment, Record, Subject, decide};
 
@@ -68,12 +69,25 @@ impl HubLoop {
                 }
             }
             for effect in effects.extract_if(.., |effect| matches!(effect, Effect::Then(_))) {
-                if let Effect::Then(input) = effect {
+                if let Effect::Then(input) = effect
+                    && let Some(input) = self.worth_a_record(*input)
+                {
                     follow.push_back(Pending::new(input, None));
                 }
             }
             pending.effects = effects;
             self.batch.pending.push(pending);
+        }
+    }
+
+    /// What follows, but for refusals of which enough are written down.
+    fn worth_a_record(&self, input: Input) -> Option<Input> {
+        match input {
+            Input::AccessDenied { who, what } => {
+                let what = self.denials.words_of(&who, what, Instant::now())?;
+                Some(Input::AccessDenied { who, what })
+            }
+            other => Some(other),
         }
     }
 

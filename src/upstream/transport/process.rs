@@ -128,7 +128,8 @@ impl StartedServer {
         };
         let ring = StderrRing::default();
         tokio::spawn(ring.clone().fill(stderr));
-        Ok(Self { stdin, stdout, process: ServerProcess::new(child), stderr: ring })
+        let process = ServerProcess { is_guarded: guard.is_some(), ..ServerProcess::new(child) };
+        Ok(Self { stdin, stdout, process, stderr: ring })
     }
 }
 
@@ -156,12 +157,14 @@ pub(crate) fn handed_down() -> impl Iterator<Item = (std::ffi::OsString, std::ff
 pub(crate) struct ServerProcess {
     child: Child,
     group: Option<Pid>,
+    /// A guard leads the group. It alone finds what the server has taken out of the group, so it is never killed.
+    is_guarded: bool,
 }
 
 impl ServerProcess {
     /// A program that leads a group of its own.
     pub(crate) fn new(child: Child) -> Self {
-        Self { group: child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())), child }
+        Self { group: child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())), child, is_guarded: false }
     }
 
     /// Waits until the program itself has ended.
@@ -171,12 +174,16 @@ impl ServerProcess {
 
     /// Interrupts it, asks it, and kills it; 600 ms at most.
     pub(crate) async fn end(&mut self) {
-        let steps = [(Signal::INT, AFTER_INT), (Signal::TERM, AFTER_TERM), (Signal::KILL, AFTER_KILL)];
-        for (signal, time) in steps {
+        let steps: [(fn(&Self), Duration); 3] = [
+            (|server| server.signal(Signal::INT), AFTER_INT),
+            (|server| server.signal(Signal::TERM), AFTER_TERM),
+            (Self::kill, AFTER_KILL),
+        ];
+        for (step, time) in steps {
             if self.is_gone() {
                 break;
             }
-            self.signal(signal);
+            step(self);
             let until = Instant::now() + time;
             while !self.is_gone() && Instant::now() < until {
                 tokio::time::sleep(LOOK).await;
@@ -194,6 +201,14 @@ impl ServerProcess {
         has_ended && rustix::process::test_kill_process_group(group).is_err()
     }
 
+    /// A guard that has been asked before kills all that it holds at once, and after a moment otherwise.
+    fn kill(&self) {
+        match self.group.filter(|_| self.is_guarded) {
+            Some(guard) => drop(rustix::process::kill_process(guard, Signal::TERM)),
+            None => self.signal(Signal::KILL),
+        }
+    }
+
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.group {
             // It may have ended by itself this very moment.
@@ -205,7 +220,7 @@ impl ServerProcess {
 impl Drop for ServerProcess {
     /// Whoever did not close it has no time to wait for it.
     fn drop(&mut self) {
-        self.signal(Signal::KILL);
+        self.kill();
     }
 }
 

@@ -253,28 +253,24 @@ fn calls_that_wait_for_people_keep_no_other_hook_from_its_answer() {
 #[test]
 fn a_session_that_is_there_and_gives_no_answer_lets_no_call_run() {
     let home = Home::new();
-    // Its folder is made by the first hook.
+    let gate = home.serve();
+    std::fs::write(home.folder().join("rules.toml"), "[[rule]]\nask = \"Bash(touch *)\"\n").unwrap();
+    let session = StandIn::start(&home, &["--label", "api"]);
+    home.attached(1);
     command_hook(&home, &start(), true).ok();
-    let call = json!({"hook_event_name": "PreToolUse", "session_id": "s-2", "permission_mode": "bypassPermissions",
-                      "tool_name": "Bash", "tool_input": {"command": "touch made.txt"}});
-    let socket = home.folder().join(format!("gate-{}.sock", std::process::id()));
-    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-    for (answer, decision) in [("", "deny"), ("what?\n", "deny"), ("{\"output\":{\"said\":1}}\n", "")] {
-        let printed = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                let (stream, _) = listener.accept().unwrap();
-                let mut line = String::new();
-                BufReader::new(&stream).read_line(&mut line).unwrap();
-                // Closed before the hook can confirm.
-                (&stream).write_all(answer.as_bytes()).unwrap();
-            });
-            command_hook(&home, &call, true).ok().json()
-        });
-        let decided = &printed["hookSpecificOutput"]["permissionDecision"];
-        assert_eq!(decided.as_str().unwrap_or_default(), decision, "{answer:?}: {printed}");
-    }
-    drop(listener);
-    assert_eq!(command_hook(&home, &call, true).ok().stdout, "", "nobody is there, and no rule denies it");
+    let call = |command: &str| {
+        let call = json!({"hook_event_name": "PreToolUse", "session_id": "s-2", "permission_mode": "bypassPermissions",
+                          "tool_name": "Bash", "tool_input": {"command": command}});
+        command_hook(&home, &call, true).ok().stdout
+    };
+    let printed = std::thread::scope(|scope| {
+        let hook = scope.spawn(|| call("touch made.txt"));
+        gate.open_ask();
+        session.kill_9();
+        hook.join().unwrap()
+    });
+    assert!(printed.contains("\"deny\"") && printed.contains("gave no answer: try again"), "{printed}");
+    assert_eq!(call("ls"), "", "nobody is there, and no rule denies it");
 }
 
 #[test]

@@ -19,3 +19,4 @@ mod stream;
 mod tool_events;
 mod tool_prompts;
 mod unreadable;
+mod usurped;

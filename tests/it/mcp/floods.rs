@@ -2,17 +2,18 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::gateway::{Client, patient, text};
 use super::gateway_http::HttpClient;
 use super::{configure, fake};
-use crate::support::PATIENCE;
+
 use crate::support::http::Request;
 use crate::support::running::{children_of, is_alive};
 use crate::support::sse::Events;
-use crate::support::until;
+use crate::support::{PATIENCE, Signal, until};
 
 /// A gateway in front of one that floods has no more than this, in kB: of a debug build more than half is the program.
 const MOST_MEMORY: u64 = 120_000;
@@ -90,10 +91,8 @@ fn an_answer_that_cannot_be_read_ends_its_call_and_one_that_only_the_client_know
     }
 }
 
-#[test]
-fn what_a_server_started_in_a_session_of_its_own_goes_with_it() {
-    let home = patient();
-    let _gate = home.serve();
+/// A server that has started something in a session of its own. Where it writes down what.
+fn leaving_something(home: &Home) -> PathBuf {
     let (script, left) = (home.user().join("server"), home.user().join("left"));
     let entry = fake("none");
     let words: Vec<&str> = entry["args"].as_array().unwrap().iter().map(|word| word.as_str().unwrap()).collect();
@@ -101,14 +100,41 @@ fn what_a_server_started_in_a_session_of_its_own_goes_with_it() {
     let text = format!("#!/bin/sh\nsetsid sleep 1000 &\necho $! > {}\n{run}\n", left.display());
     fs::write(&script, text).unwrap();
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-    configure(&home, &json!({"fake": {"command": script}}));
+    configure(home, &json!({"fake": {"command": script}}));
+    left
+}
+
+fn pid_in(left: &Path) -> u32 {
+    let pid = fs::read_to_string(left).unwrap().trim().parse().unwrap();
+    assert!(is_alive(pid));
+    pid
+}
+
+#[test]
+fn what_a_server_started_in_a_session_of_its_own_goes_with_it() {
+    let home = patient();
+    let _gate = home.serve();
+    let left = leaving_something(&home);
     let client = Client::start(&home, &[]);
     assert_eq!(client.tools(), ["fake__echo"]);
-    let pid: u32 = fs::read_to_string(&left).unwrap().trim().parse().unwrap();
-    assert!(is_alive(pid));
+    let pid = pid_in(&left);
     client.child.close_stdin();
     client.child.wait_exit(PATIENCE);
     assert!(!is_alive(pid), "{pid} is left behind");
+}
+
+#[test]
+fn what_a_server_started_in_a_session_of_its_own_goes_with_the_gate_however_that_ends() {
+    for signal in [Signal::TERM, Signal::KILL] {
+        let home = patient();
+        let gate = home.serve();
+        let left = leaving_something(&home);
+        let client = HttpClient::start(&home, &gate, "cursor", "/mcp");
+        assert_eq!(client.tools(), ["fake__echo"]);
+        let pid = pid_in(&left);
+        home.kill_gate(signal);
+        until("its end", || (!is_alive(pid)).then_some(()));
+    }
 }
 
 #[test]

@@ -53,6 +53,7 @@ pub(crate) fn every_record() -> Vec<Record> {
         label_chosen: false,
         connected_by: "channel".into(),
         pid: Some(4),
+        person: Some("claude".into()),
         runs_commands: true,
         folder: Some("/tmp".into()),
         agent_session: None,

@@ -21,7 +21,7 @@ fn every_record_is_a_sentence() {
     });
     expect![[r#"
         -      the gate started, portcullis 1
-        !      the clock went back: by the record before it was 9 ms since 1970
+        !      the clock went back: by the record before it was 1970-01-01 00:00:00 UTC
         -      event from ann in 7 with severity=high waits for a session with label api: hällo
         -      event from ann in 7 with severity=high : hällo
         -      event from ann in 7 with severity=high waits for a session: hällo
@@ -176,4 +176,19 @@ fn a_session_is_told_once_and_then_what_changes_of_it() {
     assert_eq!(told(&about), "session: working");
     about.hooks_version = Some(99);
     assert_eq!(told(&about), "session: more is known of its process");
+}
+
+#[test]
+fn a_moment_is_told_as_a_date() {
+    for (milliseconds, told) in [
+        (951_782_399_999, "2000-02-28 23:59:59"),
+        (951_782_400_000, "2000-02-29 00:00:00"),
+        (951_868_800_000, "2000-03-01 00:00:00"),
+        (1_800_284_095_065, "2027-01-18 14:54:55"),
+        (4_107_542_400_000, "2100-03-01 00:00:00"),
+        (4_107_456_000_000, "2100-02-28 00:00:00"),
+        (1_735_689_599_000, "2024-12-31 23:59:59"),
+    ] {
+        assert_eq!(super::date(milliseconds), format!("{told} UTC"));
+    }
 }

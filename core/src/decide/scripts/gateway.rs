@@ -346,3 +346,107 @@ fn over_http_an_answer_from_before_the_clock_was_set_back_counts_for_no_call() {
         "#]],
     );
 }
+
+/// Each of them has the tokens of the agents that a person runs.
+#[test]
+fn over_http_an_answer_counts_for_no_client_of_another_person() {
+    check(
+        "0 attach 1 api person=ann-agent
+         0 attach 2 cursor by=gateway person=bob-agent
+         0 attach 3 claude by=gateway person=ann-agent
+         1 ask 1 1 aaaaa source=hook tool=mcp__db__query use=t1 digest=1 : select
+         2 allow aaaaa ann
+         3 ask 2 2 bbbbb source=gateway tool=mcp__db__query use=t1 digest=1 : the same of another person
+         4 ask 3 3 ccccc source=gateway tool=mcp__db__query use=t1 digest=1 : the same",
+        &expect![[r#"
+            0 attach 1 api person=ann-agent
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            0 attach 2 cursor by=gateway person=bob-agent
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            0 attach 3 claude by=gateway person=ann-agent
+              + session 3 attached, wrote []
+              > done
+              > publish session 3
+              > wake session 3 for []
+            1 ask 1 1 aaaaa source=hook tool=mcp__db__query use=t1 digest=1 : select
+              + ask 1 as aaaaa
+              > asked as aaaaa
+              > publish ask 1
+            2 allow aaaaa ann
+              + ask 1 allowed by ann over http
+              > recorded allow aaaaa
+              > carry allow aaaaa to session 1
+              > publish ask 1
+            3 ask 2 2 bbbbb source=gateway tool=mcp__db__query use=t1 digest=1 : the same of another person
+              + ask 2 as bbbbb
+              > asked as bbbbb
+              > publish ask 2
+            4 ask 3 3 ccccc source=gateway tool=mcp__db__query use=t1 digest=1 : the same
+              + ask 3 as ccccc
+              + ask 3 allowed by ann over http
+              > asked as ccccc
+              > carry allow ccccc to session 3
+              > publish ask 3
+        "#]],
+    );
+}
+
+#[test]
+fn an_answer_for_a_server_that_is_no_gateway_counts_for_none_of_the_gateways() {
+    check(
+        "0 attach 1 api pid=7
+         0 attach 2 claude@api pid=7 by=gateway
+         1 ask 1 1 aaaaa source=hook tool=mcp__weather__db__query use=t1 digest=1 : a tool of weather
+         2 allow aaaaa ann
+         3 ask 2 2 bbbbb source=gateway tool=mcp__db__query use=t1 digest=1 : of db
+         4 ask 3 1 ccccc source=hook tool=mcp__portcullis__db__query use=t2 digest=1 : of db, through the gateway
+         5 allow ccccc ann
+         6 ask 4 2 ddddd source=gateway tool=mcp__db__query use=t2 digest=1 : of db",
+        &expect![[r#"
+            0 attach 1 api pid=7
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            0 attach 2 claude@api pid=7 by=gateway
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            1 ask 1 1 aaaaa source=hook tool=mcp__weather__db__query use=t1 digest=1 : a tool of weather
+              + ask 1 as aaaaa
+              > asked as aaaaa
+              > publish ask 1
+            2 allow aaaaa ann
+              + ask 1 allowed by ann over http
+              > recorded allow aaaaa
+              > carry allow aaaaa to session 1
+              > publish ask 1
+            3 ask 2 2 bbbbb source=gateway tool=mcp__db__query use=t1 digest=1 : of db
+              + ask 2 as bbbbb
+              > asked as bbbbb
+              > publish ask 2
+            4 ask 3 1 ccccc source=hook tool=mcp__portcullis__db__query use=t2 digest=1 : of db, through the gateway
+              + ask 3 as ccccc
+              > asked as ccccc
+              > publish ask 3
+            5 allow ccccc ann
+              + ask 3 allowed by ann over http
+              > recorded allow ccccc
+              > carry allow ccccc to session 1
+              > publish ask 3
+            6 ask 4 2 ddddd source=gateway tool=mcp__db__query use=t2 digest=1 : of db
+              + ask 4 as ddddd
+              + ask 4 allowed by ann over http
+              > asked as ddddd
+              > carry allow ddddd to session 2
+              > publish ask 4
+        "#]],
+    );
+}

@@ -43,8 +43,9 @@ const HARMLESS: [&str; 11] = [
 
 /// The model's tools that are ours.
 pub const OWN_TOOLS: [&str; 3] = ["reply", "edit_message", "inbox"];
-/// The servers by which sessions have them.
-const SERVERS: [&str; 3] = ["mcp__portcullis__", "mcp__gate__", "mcp__plugin_portcullis_portcullis__"];
+/// What stands before the names of tools of our servers, as agents have them: that of a session, and that of a gateway where it
+/// is called as we say.
+pub(crate) const OWN_SERVERS: [&str; 3] = ["mcp__portcullis__", "mcp__gate__", "mcp__plugin_portcullis_portcullis__"];
 
 /// Whether a call certainly only reads inside the working folders, edits an unprotected file there, talks with people, or
 /// is allowed by a rule of the user's own.
@@ -55,7 +56,7 @@ pub fn passes_outside_guard(rules: &RuleSet, context: &Context, call: &Call, pol
         OutsidePolicy::Off => return true,
     };
     let is_ours =
-        SERVERS.iter().filter_map(|server| call.tool.strip_prefix(server)).any(|tool| OWN_TOOLS.contains(&tool));
+        OWN_SERVERS.iter().filter_map(|server| call.tool.strip_prefix(server)).any(|tool| OWN_TOOLS.contains(&tool));
     // A subagent that runs elsewhere has none of our hooks.
     let is_elsewhere = call.input.get("isolation").is_some_and(|given| *given != Given::Text("worktree".to_owned()));
     if is_ours || HARMLESS.contains(&call.tool.as_str()) && !is_elsewhere {

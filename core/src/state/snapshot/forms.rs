@@ -122,7 +122,7 @@ saved_structs! {
     ReportedOutcome { at, outcome, differs }
     Session { id, label, about, presence, since, active, stopped, orders, outside }
     SessionAbout {
-        label, label_chosen, connected_by, pid, runs_commands, folder, agent_session, continues, mode, driven,
+        label, label_chosen, connected_by, pid, person, runs_commands, folder, agent_session, continues, mode, driven,
         hooks_version, is_working, at_dialog, wakes, origin,
     }
     Token { id, person, hash, scope, expires, since, device, last_used }

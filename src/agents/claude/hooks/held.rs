@@ -9,6 +9,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::task::JoinHandle;
 
 use super::forget;
+use super::listener::listener;
 
 const PAUSE: Duration = Duration::from_millis(50);
 
@@ -46,8 +47,7 @@ impl Drop for HeldHooks {
 /// Whether this process listens at the socket. No other counts: one that an agent has started would switch its hooks off.
 pub(crate) async fn listens(holder: u32, socket: &Path) -> bool {
     let Ok(stream) = UnixStream::connect(socket).await else { return false };
-    let peer = stream.peer_cred().ok().and_then(|peer| peer.pid());
-    peer.is_some_and(|peer| u32::try_from(peer) == Ok(holder))
+    listener(&stream) == Some(holder)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::time::Duration;
 use portcullis_core::SessionAbout;
 use tokio_util::sync::CancellationToken;
 
-use super::{Announced, HookSession, HookSettings, announcement_of, forget, socket, wake};
+use super::{Announced, HookSession, HookSettings, SessionSocket, announcement_of, forget, socket, wake};
 use crate::session::gatekeeper::Judge;
 use crate::session::link::SessionHandle;
 
@@ -58,10 +58,11 @@ impl Listening {
                     listening.is_announced(announced);
                 }
             };
+            let there = SessionSocket { path: &files.socket, agent: about.pid.unwrap_or_default() };
             let serving = async {
                 // After the client has started its server anew, the process before still has the socket for a moment.
                 loop {
-                    if let Err(error) = socket::serve(Arc::clone(&listening), &files.socket, ready()).await {
+                    if let Err(error) = socket::serve(Arc::clone(&listening), there, ready()).await {
                         tracing::debug!("no hooks by the socket: {error:#}");
                     }
                     tokio::time::sleep(BIND_PAUSE).await;

@@ -106,7 +106,7 @@ impl PostedHooks {
     }
 
     fn attach(self: &Arc<Self>, name: &str, call: &HookCall, actor: &Actor) -> Result<Arc<PostedSession>, Fault> {
-        let about = about(name, call);
+        let about = SessionAbout { person: Some(actor.name.clone()), ..about(name, call) };
         if !actor.scope.covers(&about.label) {
             return Err(Fault::new(Kind::Forbidden, "this token is not for sessions of this label"));
         }

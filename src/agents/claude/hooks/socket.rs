@@ -15,6 +15,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use super::listener::{is_of_session, listener};
 use super::{CalledBy, HookAnswer, HookSession};
 use crate::fixed;
 use crate::lines::{Line, Lines};
@@ -38,9 +39,21 @@ pub(crate) struct HookOutput {
     pub(crate) output: Value,
 }
 
-/// Listens until it is dropped, and says when it does. A socket that somebody still answers is left to them.
-pub(super) async fn serve(session: Arc<HookSession>, path: &Path, ready: impl Future<Output = ()>) -> io::Result<()> {
-    if UnixStream::connect(path).await.is_ok() {
+/// Where the hooks of an agent find the process of its session.
+#[derive(Clone, Copy)]
+pub(crate) struct SessionSocket<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) agent: u32,
+}
+
+/// Listens until it is dropped, and says when it does. A socket that another process of the session still answers is left to
+/// that one; anybody else's is taken away.
+pub(super) async fn serve(
+    session: Arc<HookSession>,
+    SessionSocket { path, agent }: SessionSocket<'_>,
+    ready: impl Future<Output = ()>,
+) -> io::Result<()> {
+    if UnixStream::connect(path).await.is_ok_and(|stream| is_of_session(listener(&stream), agent)) {
         return Err(io::Error::new(io::ErrorKind::AddrInUse, "another process of this session listens there"));
     }
     drop(std::fs::remove_file(path));
@@ -151,17 +164,21 @@ pub(crate) enum Unanswered {
     /// Somebody may have stopped the session, or text from outside may be before the model: only the process knows.
     #[error("the session's process gave no answer: {0}")]
     Silent(String),
+    /// What listens there is nothing that the agent has started as its server, so it is neither told nor heard. None: a
+    /// process that the system does not name, or another user's.
+    #[error("the session's process does not listen any more, but another one in its place")]
+    Replaced { by: Option<u32> },
 }
 
 /// The hook's end: says what it was called with, and does with the answer what `use_it` does before it confirms.
 pub(crate) async fn call_session(
-    path: &Path,
+    socket: SessionSocket<'_>,
     arguments: &Value,
     wait: HookWait,
     use_it: impl FnOnce(&HookOutput),
 ) -> Result<(), Unanswered> {
     let talk = async {
-        let (output, mut writer) = ask_session(connect(path, wait).await?, arguments)
+        let (output, mut writer) = ask_session(connect(socket, wait).await?, arguments)
             .await
             .map_err(|error| Unanswered::Silent(format!("{error:#}")))?;
         use_it(&output);
@@ -188,15 +205,17 @@ async fn ask_session(stream: UnixStream, arguments: &Value) -> anyhow::Result<(H
 }
 
 /// The client starts the session's process at the same time as the session.
-async fn connect(path: &Path, wait: HookWait) -> Result<UnixStream, Unanswered> {
-    loop {
+async fn connect(SessionSocket { path, agent }: SessionSocket<'_>, wait: HookWait) -> Result<UnixStream, Unanswered> {
+    let stream = loop {
         match (UnixStream::connect(path).await, wait) {
             (Err(_), HookWait::ForPeople { begun: Some(begun) }) if begun.elapsed().is_ok_and(|age| age < STARTING) => {
                 tokio::time::sleep(PAUSE).await;
             }
-            (connected, _) => return connected.map_err(unconnected),
+            (connected, _) => break connected.map_err(unconnected)?,
         }
-    }
+    };
+    let by = listener(&stream);
+    if is_of_session(by, agent) { Ok(stream) } else { Err(Unanswered::Replaced { by }) }
 }
 
 fn unconnected(error: io::Error) -> Unanswered {
@@ -204,5 +223,23 @@ fn unconnected(error: io::Error) -> Unanswered {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => Unanswered::Away(error),
         // So many wait to be let in that one more is not.
         _ => Unanswered::Silent(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_no_answer_is_taken_for_none() {
+        for said in ["", "what?\n", "[]\n", "{\"output\""] {
+            let (ours, theirs) = UnixStream::pair().unwrap();
+            let asking = tokio::spawn(async move { ask_session(ours, &Value::Null).await.map(|(output, _)| output) });
+            let (reader, mut writer) = theirs.into_split();
+            Lines::new(reader, LONGEST).next().await.unwrap();
+            writer.write_all(said.as_bytes()).await.unwrap();
+            drop(writer);
+            assert!(asking.await.unwrap().is_err(), "{said:?}");
+        }
     }
 }

@@ -26,6 +26,8 @@ enum ChildChange {
     Ended(Option<WaitStatus>),
     /// Whoever wanted the child is gone.
     Abandoned,
+    /// The process at the other end of the socket asks the guard to end. If it asks again, it does not want to wait.
+    AskedToEnd,
 }
 
 /// Who wants the child of a guard.
@@ -57,7 +59,8 @@ pub(crate) fn run(program: &str, arguments: &[String], wanted_by: WantedBy) -> a
     let changes = watch(child.id(), wanted_by);
     let status = match changes.recv() {
         Ok(ChildChange::Ended(status)) => status,
-        Ok(ChildChange::Abandoned) | Err(_) => end(child.id(), &changes),
+        Ok(ChildChange::Abandoned) | Err(_) => end(child.id(), &changes, 0),
+        Ok(ChildChange::AskedToEnd) => end(child.id(), &changes, 1),
     };
     clear();
     Ok(exit_code(status))
@@ -80,8 +83,9 @@ fn watch(child: u32, wanted_by: WantedBy) -> Receiver<ChildChange> {
     });
     let asked_to_end = tell.clone();
     thread::spawn(move || {
-        wait_for_signal(wanted_by);
-        asked_to_end.send(ChildChange::Abandoned)
+        // Closing a terminal may bring several.
+        let change = || if wanted_by.is_terminal() { ChildChange::Abandoned } else { ChildChange::AskedToEnd };
+        wait_for_signals(wanted_by, || drop(asked_to_end.send(change())));
     });
     if let WantedBy::Terminal { agent } = wanted_by {
         let agent_ended = tell.clone();
@@ -98,10 +102,10 @@ fn watch(child: u32, wanted_by: WantedBy) -> Receiver<ChildChange> {
     changes
 }
 
-/// Returns when somebody wants the guard to end: an editor may know no other process of its terminal. No signal ends the guard
+/// Tells each time when somebody wants the guard to end: an editor may know no other process of its terminal. No signal ends the guard
 /// before its child, or nobody would bury that, or find what it leaves behind. An interrupt is for the whole group of a
 /// server, which may do as it likes about it.
-fn wait_for_signal(wanted_by: WantedBy) {
+fn wait_for_signals(wanted_by: WantedBy, tell: impl Fn()) {
     use tokio::signal::unix::{SignalKind, signal};
     let waiting = async {
         let [Ok(mut hangup), Ok(mut interrupt), Ok(mut terminate)] =
@@ -109,10 +113,13 @@ fn wait_for_signal(wanted_by: WantedBy) {
         else {
             return std::future::pending().await;
         };
-        tokio::select! {
-            _hangup = hangup.recv() => {}
-            _interrupt = interrupt.recv(), if wanted_by.is_terminal() => {}
-            _terminate = terminate.recv() => {}
+        loop {
+            tokio::select! {
+                _hangup = hangup.recv() => {}
+                _interrupt = interrupt.recv(), if wanted_by.is_terminal() => {}
+                _terminate = terminate.recv() => {}
+            }
+            tell();
         }
     };
     match tokio::runtime::Builder::new_current_thread().enable_io().build() {
@@ -140,13 +147,15 @@ fn is_wanted(wanted_by: WantedBy) -> bool {
     }
 }
 
-/// Asks the child to go, and gives it a moment.
-fn end(child: u32, changes: &Receiver<ChildChange>) -> Option<WaitStatus> {
+/// Asks the child to go, and gives it a moment. `asked` is how often the guard was asked to end.
+fn end(child: u32, changes: &Receiver<ChildChange>, mut asked: u32) -> Option<WaitStatus> {
     signal(child, Signal::TERM);
     let until = Instant::now() + fixed::wait("GRACE", GRACE);
     loop {
         match changes.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(ChildChange::Ended(status)) => return status,
+            Ok(ChildChange::AskedToEnd) if asked > 0 => return None,
+            Ok(ChildChange::AskedToEnd) => asked += 1,
             Ok(ChildChange::Abandoned) => {}
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return None,
         }

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use portcullis_core::shell_words;
+
 use super::entry::{self, Exchanged, Under};
 use super::file::{Audience, UserFile, Wrote};
 use super::json::Node;
@@ -22,7 +24,8 @@ pub(crate) fn add(
     change(paths, file, audience, |file| {
         let put = entry::put_new(file.text(), under, name, node).map_err(|unfit| unfit_file(file, &unfit))?;
         put.ok_or_else(|| {
-            let hint = format!("remove it first (`portcullis mcp remove {name}`), or choose another name");
+            let word = shell_words(&[name]);
+            let hint = format!("remove it first (`portcullis mcp remove {word}`), or choose another name");
             Failure::new(format!("{} already has a server {name:?}", file.in_words()), hint)
         })
     })

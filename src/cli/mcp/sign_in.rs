@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use portcullis_core::shell_words;
 use serde_json::json;
 
 use super::super::browser::{RedirectFile, opener};
@@ -116,14 +117,14 @@ impl Login {
                 "choose another: MCP_OAUTH_CALLBACK_PORT, or \"oauth\": {\"callbackPort\": …}".to_owned()
             }
             SignInFailure::Refused(_) | SignInFailure::Exchange(_) | SignInFailure::Closed => {
-                format!("try again: portcullis mcp login {}", self.name)
+                format!("try again: portcullis mcp login {}", shell_words(&[&self.name]))
             }
         };
         Failure::new(format!("signing in to {}: {failure}", self.name), hint)
     }
 
     fn given_up(&self, why: &str) -> Failure {
-        Failure::new(why, format!("portcullis mcp login {}", self.name))
+        Failure::new(why, format!("portcullis mcp login {}", shell_words(&[&self.name])))
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use portcullis_core::shell_word;
 use portcullis_wire::canonical::canonical;
 use serde_json::json;
 
@@ -209,11 +210,6 @@ impl Endpoint {
     }
 }
 
-/// As it would be typed.
-fn shell_word(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:@=+,%$".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("{word:?}") }
-}
 impl ServerEntry {
     /// All that decides what is started or reached and with what, as one text. An approval is for this text.
     pub(crate) fn identity(&self, name: &str) -> String {

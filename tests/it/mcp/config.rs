@@ -76,6 +76,19 @@ fn the_name_of_a_clones_server_changes_nothing_on_the_terminal() {
 }
 
 #[test]
+fn a_command_that_people_are_told_to_paste_runs_nothing_that_a_clone_has_named() {
+    let home = Home::new();
+    clone_with(&home, &json!({"docs; touch pwned": {"command": "x"}, "--hash": {"command": "x"}}));
+    let why = listed(&home, "docs; touch pwned")["why"].to_string();
+    assert!(why.contains("portcullis mcp approve 'docs; touch pwned'"), "{why}");
+    call(&home, "docs; touch pwned", "x", &json!({})).refused(4, "portcullis mcp approve 'docs; touch pwned'");
+    let why = listed(&home, "--hash")["why"].to_string();
+    assert!(why.contains("portcullis mcp approve -- --hash"), "{why}");
+    home.run(&["mcp", "approve", "--", "--hash"]).ok();
+    assert_eq!(listed(&home, "--hash")["state"], "failed");
+}
+
+#[test]
 fn an_approval_is_for_one_folder_and_its_server_runs_there() {
     let home = Home::new();
     let project = home.project();

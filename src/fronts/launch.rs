@@ -15,7 +15,9 @@ use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
 use super::Told;
+use super::elsewhere;
 use super::fanout::{Fanout, FrontChange, OWN};
+use super::held::HeldConversation;
 use super::listen::{Joining, listen, refused, serve};
 use super::standing::Standings;
 use crate::agents::claude::control::{Outcome, Start, drive};
@@ -136,6 +138,8 @@ pub(crate) struct Running {
     writers: TaskTracker,
     /// Goes with the session.
     held_hooks: Option<HeldHooks>,
+    /// Until then nobody else goes on with the conversation.
+    held_conversation: Option<HeldConversation>,
 }
 
 impl Running {
@@ -151,6 +155,7 @@ impl Running {
             listening.abort();
             drop(listening.await);
         }
+        drop(self.held_conversation);
         Ok((outcome, ended_by_front))
     }
 }
@@ -162,6 +167,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     options.mcp_config.extend(wanted.channels.as_ref().map(StartedChannels::client_config));
     options.allow.extend(wanted.editor.iter().flat_map(|_| EditorTools::allowed()));
     let label = label(wanted.label.as_deref(), &options.folder)?;
+    let held_conversation = elsewhere::hold(paths, &options.from, &options.folder).await?;
     let HeldAgent { session, process, hooks } = match wanted.spare.map(|spare| spare.if_it_fits(&claude, &options)) {
         Some(Ok(taken)) => taken,
         unfit => {
@@ -228,7 +234,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         no_answers,
         standings,
         mode: options.mode,
-        running: Running { driving, sharing, listening, writers, held_hooks: hooks },
+        running: Running { driving, sharing, listening, writers, held_hooks: hooks, held_conversation },
     })
 }
 

@@ -8,6 +8,8 @@ use super::schema::Side;
 use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
 use crate::fakes::small_server;
+use crate::support::driven::Driven;
+use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::running::{self, Running};
 use crate::support::{PATIENCE, until};
@@ -106,6 +108,34 @@ fn a_conversation_that_is_open_in_another_process_is_not_opened_twice() {
     // It may still be ending.
     second.call("session/load", &place);
     assert_eq!(second.prompt_to_end(&session, "go on"), "end_turn");
+    let seen = model.wait_for_turn("go on").body["messages"].to_string();
+    assert!(seen.contains("still there"), "{seen}");
+}
+
+#[test]
+fn a_conversation_that_is_open_in_an_editor_is_not_gone_on_with_by_run_or_over_the_api() {
+    let home = Home::new();
+    home.write_config(&format!("[start]\nfolders = [{:?}]\n", home.project()));
+    let model = Model::start(Vec::new());
+    let mut serve = home.command(&["serve"]);
+    Driven::confine(&mut serve, &home, &model);
+    let gate = Gate::start_command(&home, serve);
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    assert_eq!(editor.prompt_to_end(&session, "hello"), "end_turn");
+    for args in [&["and now", "--resume", &session][..], &["and now", "--continue"]] {
+        let refused = Driven::start(&home, &model, args).wait();
+        assert_eq!(refused.status.code(), Some(1), "{refused:#?}");
+        let parts = ["is open in session project", "(acp, pid ", "portcullis attach project"];
+        assert!(parts.iter().all(|part| refused.stderr.contains(part)), "{refused:#?}");
+    }
+    let refused = gate.post("/api/v1/sessions", &json!({"resume": session})).expect(502).json().to_string();
+    assert!(refused.contains("is open in session project") && refused.contains("attach project"), "{refused}");
+    assert!(!model.turns().iter().any(|turn| turn.shows("and now")), "nobody wrote into it");
+    assert_eq!(editor.prompt_to_end(&session, "still there"), "end_turn");
+    editor.child.close_stdin();
+    // It may still be ending.
+    Driven::start(&home, &model, &["go on", "--resume", &session]).wait().ok();
     let seen = model.wait_for_turn("go on").body["messages"].to_string();
     assert!(seen.contains("still there"), "{seen}");
 }

@@ -233,6 +233,20 @@ fn servers_are_added_where_claude_code_reads_them_and_removed_again() {
 }
 
 #[test]
+fn a_file_that_is_no_json_for_claude_code_is_left_alone_when_a_server_is_added() {
+    let home = Home::new();
+    let file = home.project().join(".mcp.json");
+    let broken = "{\"mcpServers\": {\n  \"a\": {\"command\": \"x\",}\n}}\n";
+    fs::write(&file, broken).unwrap();
+    let refused = home.run(&["mcp", "add", "docs", "--scope", "project", "--", "docs-server"]);
+    refused.refused(1, ".mcp.json: line 2, column 2");
+    assert!(refused.stderr.contains("trailing comma"), "{refused:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), broken);
+    fs::write(&file, "\n").unwrap();
+    home.run(&["mcp", "add", "docs", "--scope", "project", "--", "docs-server"]).ok();
+}
+
+#[test]
 fn a_disabled_server_is_not_started_until_it_is_enabled() {
     let home = Home::new();
     let starts = home.user().join("starts");

@@ -221,7 +221,7 @@ async fn start(sessions: Arc<Sessions>, editor: Editor, place: Place, responder:
     let prepared = match sessions.prepare(&place, wish, reserved.tools(&editor), spare) {
         Ok(prepared) => prepared,
         Err(error) => {
-            sessions.give_up(&reserved);
+            sessions.give_up(reserved, &error);
             return drop(responder.respond_with_error(error));
         }
     };
@@ -263,7 +263,7 @@ fn open(sessions: Arc<Sessions>, editor: Editor, id: SessionId, place: Place, an
                 sessions.begin(session, reserved);
             }
             Err(error) => {
-                sessions.give_up(&reserved);
+                sessions.give_up(reserved, &error);
                 answer.refuse(error);
             }
         }

@@ -120,12 +120,18 @@ impl Sessions {
         Ok(Some(reserved))
     }
 
-    /// Nothing came of it. What was wanted of it meanwhile is answered with an error.
-    pub(super) fn give_up(&self, reserved: &Reserved) {
-        let mut live = locked(&self.live);
-        // Where the editor has closed it meanwhile, the place may be another's.
-        if reserved.back.upgrade().is_some() {
-            live.remove(&reserved.id);
+    /// Nothing came of it. What was wanted of it meanwhile is refused for the same reason.
+    pub(super) fn give_up(&self, reserved: Reserved, why: &Error) {
+        let Reserved { id, mut wants, back } = reserved;
+        {
+            let mut live = locked(&self.live);
+            // Where the editor has closed it meanwhile, the place may be another's.
+            if back.upgrade().is_some() {
+                live.remove(&id);
+            }
+        }
+        while let Ok(wanted) = wants.try_recv() {
+            wanted.refuse(why);
         }
     }
 

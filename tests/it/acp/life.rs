@@ -102,6 +102,13 @@ fn a_conversation_that_is_open_in_another_process_is_not_opened_twice() {
             "{refused}"
         );
     }
+    // What is wanted of it while it is being refused has an answer of its own, and the same.
+    let opening = ["session/load", "session/resume"].map(|method| second.send(method, &place));
+    let deleting = second.send("session/delete", &json!({"sessionId": session}));
+    for id in [opening[0], opening[1], deleting] {
+        let refused = second.response(id);
+        assert!(refused["error"]["message"].to_string().contains("is open in session"), "{refused}");
+    }
     assert_eq!(guards(second.child.pid()).len(), 0);
     assert_eq!(first.prompt_to_end(&session, "still there"), "end_turn");
     first.child.close_stdin();

@@ -189,12 +189,15 @@ impl Release {
         let (mut done, say) = (vec![], say_unless(self.json));
         for known in &wanted {
             let there = servers::written(&known.file, &known.under, &known.name)?;
+            let is_gone = there.is_none();
             let is_ours = there
                 .is_some_and(|there| starts_gateway(&serde_json::from_str(&there).unwrap_or_default(), &known.name));
             let (name, file) = (&known.name, known.file.display());
             if is_ours {
                 servers::put_back(&paths, &known.file, &known.under, &known.name, &known.written)?;
                 say(&format!("{name} is in {file} as it was.\n"));
+            } else if is_gone {
+                say(&format!("{name} was taken out of {file} since, and is not put back.\n"));
             } else {
                 say(&format!("{name} in {file} was changed since, and is left as it is.\n"));
             }

@@ -43,7 +43,13 @@ impl Login {
         let folder = AuthFolder::new(&paths()?.state_dir);
         paths()?.prepare()?;
         if !self.is_wanted(&configuration, &upstream, &folder).await? {
-            let said = format!("{} lets you in already. To sign in anew: portcullis mcp logout {0}\n", self.name);
+            let said = match folder.has_tokens(&upstream) {
+                true => {
+                    let word = shell_words(&[&self.name]);
+                    format!("{} lets you in already. To sign in anew: portcullis mcp logout {word}\n", self.name)
+                }
+                false => format!("{} lets you in, and asks nobody to sign in.\n", self.name),
+            };
             let line = json!({ "server": self.name, "state": "connected" });
             say(&if self.json { format!("{line}\n") } else { said });
             return Ok(ExitCode::SUCCESS);

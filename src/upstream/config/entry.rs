@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use portcullis_core::shell_word;
+use portcullis_core::{mask, shell_word};
 use portcullis_wire::canonical::canonical;
 use serde_json::json;
 
@@ -123,7 +123,8 @@ impl Endpoint {
             Self::Stdio { command, args, .. } => {
                 std::iter::once(command).chain(args).map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
             }
-            Self::Remote(remote) => remote.url.clone(),
+            // Not with the password that may stand in it.
+            Self::Remote(remote) => mask(&remote.url).0.into_owned(),
         }
     }
 
@@ -172,7 +173,7 @@ impl Endpoint {
             Self::Remote(remote) => {
                 let headers = remote.headers.keys().map(|key| format!(" -H {}", shell_word(&format!("{key}: VALUE"))));
                 let headers: String = headers.collect();
-                let (transport, url) = (remote.transport.name(), shell_word(&remote.url));
+                let (transport, url) = (remote.transport.name(), shell_word(&self.in_words()));
                 format!("portcullis mcp add {name} --scope user --transport {transport}{headers} {url}")
             }
         }

@@ -229,6 +229,24 @@ fn mcp_servers_of_the_editor_are_offered_to_the_model() {
 }
 
 #[test]
+fn an_mcp_server_of_the_editor_that_does_not_come_up_is_named_in_the_thread() {
+    let home = Home::new();
+    let model = Model::start(Vec::new());
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let servers = json!([
+        {"name": "gone", "command": "no-such-program", "args": [], "env": []},
+        {"type": "http", "name": "odd", "url": "no address", "headers": []},
+    ]);
+    let created = editor.call("session/new", &json!({"cwd": home.project(), "mcpServers": servers}));
+    let session = created["sessionId"].as_str().unwrap();
+    assert_eq!(editor.prompt_to_end(session, "hello"), "end_turn");
+    for name in ["gone", "odd"] {
+        let words = format!("the MCP server {name} is not there");
+        editor.update(session, &words, |update| update.to_string().contains(&words));
+    }
+}
+
+#[test]
 fn mcp_servers_of_the_editor_are_behind_the_gateway_where_that_is_wanted() {
     let home = Home::new();
     home.write_config("[acp]\ngateway = true\n");

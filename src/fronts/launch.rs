@@ -182,6 +182,8 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let about = about(wanted.connected_by, &options, label.clone(), process.holder.pid());
     let about = SessionAbout { label_chosen, ..about };
     let judge = sessions::judge(paths, &about, options.add_dir.clone());
+    // Whoever sees the session at the gate finds its socket.
+    let listening = listen(paths, session);
     let (gate, deliveries) = link::connect(session, about, VERSION, starting::connect(paths.clone(), Handed::All));
     let gate = gate.keeping_files(FileStore::new(&paths.state_dir));
     let standings = Standings::new(paths.clone(), config, wanted.front, gate.clone());
@@ -221,7 +223,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let joining = Arc::new(Joining::new(welcome, standings.clone(), changes));
     let writers = joining.writers.clone();
     // A session that nobody can join is a session all the same.
-    let listening = match listen(paths, session) {
+    let listening = match listening {
         Ok(listening) => Some(tokio::spawn(serve(listening, joining))),
         Err(error) => {
             tracing::warn!("`portcullis attach` cannot reach this session: {error:#}");

@@ -81,7 +81,7 @@ impl FileStore {
     }
 
     fn link_into(folder: &Path, sender: &str, staged: &[StoredFile]) -> io::Result<Vec<StoredFile>> {
-        make(folder)?;
+        make_folder(folder)?;
         create(&folder.join(format!("{SENDER_MARK}{}", hash_of(sender))))?;
         let given = staged.iter().enumerate().map(|(number, file)| {
             let path = folder.join(format!("{number}-{}", file.name));
@@ -215,12 +215,13 @@ fn forget(folder: &Path) {
     }
 }
 
-fn make(folder: &Path) -> io::Result<()> {
+/// Makes a folder for its owner alone, and those above it, where they are missing.
+pub(crate) fn make_folder(folder: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
 fn write(folder: &Path, name: &str, bytes: &[u8]) -> io::Result<StoredFile> {
-    make(folder)?;
+    make_folder(folder)?;
     let path = folder.join(name);
     let mut file = create(&path)?;
     // Half a file is nobody's.

@@ -12,6 +12,7 @@ mod few;
 mod ids;
 mod input;
 mod names;
+mod pasted;
 mod people;
 pub mod policy;
 mod record;
@@ -39,6 +40,7 @@ pub use few::Few;
 pub use ids::{AskId, Code, EventId, IdText, Moment, OrderId, PairingCode, ReplyId, SessionId, TokenId};
 pub use input::{Answer, Effect, Input, NotAVerdict, Notice, Refusal, Topic, VerdictTarget};
 pub use names::UnknownName;
+pub use pasted::{shell_word, shell_words};
 pub use people::{
     Actor, CHANNEL_SENDER, Device, Inside, InsideAgent, OWNER, Pairing, Person, Right, Rights, Role, Token, TokenScope,
     Via, is_person_name,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::ValueEnum as _;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use portcullis_core::visible;
+use portcullis_core::{shell_words, visible};
 
 use super::inside::confirm;
 use super::{log_at, paths};
@@ -64,7 +64,7 @@ impl Attach {
             no_answers: standing.no_answers,
         };
         let done = TerminalFront::new(setup, command).run(told).await?;
-        let again = format!("`portcullis attach {label}` comes back");
+        let again = format!("`portcullis attach {}` comes back", shell_words(&[&label]));
         match done {
             FrontEnd::Detached => {
                 print(&format!("Left {label}; the session goes on. {again}.\n"));

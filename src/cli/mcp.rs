@@ -123,10 +123,10 @@ impl Mcp {
             McpCommand::Add(add) => refused_here(format!("add the MCP server {}", add.name)),
             McpCommand::Remove(remove) => refused_here(format!("remove the MCP server {}", remove.name)),
             McpCommand::Adopt(adopt) => {
-                refused_here(format!("put MCP servers behind the gateway ({})", adopt.servers.join(", ")))
+                refused_here(format!("put MCP servers behind the gateway{}", in_brackets(&adopt.servers)))
             }
             McpCommand::Release(release) => {
-                refused_here(format!("take MCP servers from the gateway ({})", release.servers.join(", ")))
+                refused_here(format!("take MCP servers from the gateway{}", in_brackets(&release.servers)))
             }
             McpCommand::Enable(named) => refused_here(format!("enable the MCP server {}", named.name)),
             McpCommand::Disable(named) => refused_here(format!("disable the MCP server {}", named.name)),
@@ -158,6 +158,11 @@ impl Mcp {
             McpCommand::Disable(named) => named.switch(false),
         }
     }
+}
+
+/// The names where there are any: without one all servers are meant.
+fn in_brackets(names: &[String]) -> String {
+    if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) }
 }
 
 /// What is configured for the working folder.

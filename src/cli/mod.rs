@@ -34,7 +34,6 @@ mod say;
 mod serve;
 mod service;
 mod session;
-mod shell;
 mod signals;
 mod status;
 mod stop;

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use portcullis_core::shell_word;
 
 use super::setup::lock::ChangeLock;
 use super::setup::place;
 use super::setup::plugin::{self, NAME};
-use super::{environment, log_at, paths, say, shell};
+use super::{environment, log_at, paths, say};
 
 /// Write a plugin for Claude Code into a folder
 ///
@@ -42,7 +43,7 @@ impl Plugin {
 }
 
 fn summary(folder: &Path) -> String {
-    let folder = shell::word(&folder.display().to_string());
+    let folder = shell_word(&folder.display().to_string());
     format!(
         "Wrote the plugin to {folder}. Leave the folder where it is, and tell Claude Code about it:
   claude plugin marketplace add {folder}

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use clap::builder::PossibleValue;
+use portcullis_core::shell_word;
 
 use super::broken::broken_files;
 use super::inside::{InsideAnAgent, refused_here};
@@ -262,7 +263,7 @@ impl Run {
 /// Says how to go on with the conversation, on standard error: the model's words alone are on standard output.
 fn note_resume(agent_session: Option<&str>) {
     if let Some(id) = agent_session {
-        note(&format!("To go on with this conversation: portcullis run --resume {id}"));
+        note(&format!("To go on with this conversation: portcullis run --resume {}", shell_word(id)));
     }
 }
 

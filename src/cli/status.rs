@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use portcullis_core::{Moment, visible};
+use portcullis_core::{Moment, shell_word, visible};
 use portcullis_wire::api::{SessionView, Status as GateStatus};
 use portcullis_wire::notify::NotifyView;
 use portcullis_wire::text::one_line;
@@ -107,7 +107,7 @@ fn in_words(status: &GateStatus, sessions: &[SessionView], broken: &[String]) ->
     rows.extend(status.unasked_calls.iter().filter(|call| now().since(Moment(call.at)) < ALARM_SHOWN).map(|call| {
         let label = call.label.as_deref().unwrap_or(&call.session);
         let what = format!("{} {label} ran {} although a person had to be asked", clock(call.at), call.tool);
-        ("ALARM", format!("{what}: `portcullis log --session {label}`"))
+        ("ALARM", format!("{what}: `portcullis log --session={}`", shell_word(label)))
     }));
     if status.approvals.as_deref() == Some("device") {
         rows.push((

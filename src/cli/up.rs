@@ -3,6 +3,7 @@
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
+use portcullis_core::shell_word;
 use portcullis_wire::api::Status;
 
 use super::broken::broken_files;
@@ -10,7 +11,7 @@ use super::browser::opener;
 use super::client::Client;
 use super::gate::lifetime::until_stopped;
 use super::gate::{self, GateOptions, Started};
-use super::{configuration, lock, log_at, note, page, paths, reach, say, shell, watch};
+use super::{configuration, lock, log_at, note, page, paths, reach, say, watch};
 use crate::config::Paths;
 use crate::failure::Failure;
 
@@ -145,12 +146,12 @@ fn banner(status: &Status, ending: &str, page: &str) -> String {
     let program = std::env::current_exe().map_or_else(|_| "portcullis".to_owned(), |path| path.display().to_string());
     text.push_str(&format!(
         "\nTell Claude Code about it, once in each project:\n  {} install --hooks\n",
-        shell::word(&program)
+        shell_word(&program)
     ));
     if let Some(address) = &status.listen {
         let credential = match (&status.dev_sender, &status.token_file) {
             (Some(dev), _) => format!("-H \"X-Sender: {dev}\""),
-            (None, Some(file)) => format!("-H \"Authorization: Bearer $(cat {file})\""),
+            (None, Some(file)) => format!("-H \"Authorization: Bearer $(cat {})\"", shell_word(file)),
             (None, None) => "-H \"Authorization: Bearer $PORTCULLIS_TOKEN\"".to_owned(),
         };
         let listen = if status.dev_sender.is_some() { String::new() } else { format!("{credential} ") };

@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Component, Path, PathBuf};
 
+use portcullis_core::shell_words;
+
 use super::error::Problem;
 
 /// More links in a row than this lead nowhere.
@@ -81,7 +83,7 @@ fn others_could_change(path: &Path, about: &Metadata, us: u32) -> Option<Problem
     let is_open = by_all || (by_group && !is_private_group);
     (is_open && !is_shared_by_root).then(|| {
         let what = format!("others may write to {} (mode {:03o})", path.display(), about.mode() & 0o777);
-        Problem::new(what, format!("run: chmod go-w {}", path.display()))
+        Problem::new(what, format!("run: chmod go-w {}", shell_words(&[path.to_string_lossy()])))
     })
 }
 

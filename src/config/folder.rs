@@ -5,6 +5,7 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::Path;
 
+use portcullis_core::shell_words;
 use rustix::fs::{Access, access};
 
 use super::error::Problem;
@@ -79,7 +80,7 @@ fn unsafe_because(folder: &Path, owner: u32, mode: u32, us: u32) -> Option<Probl
     }
     // A sticky folder such as /tmp is shared on purpose: closing it would break what others do there.
     let hint = match mode & STICKY {
-        0 => format!("run: chmod 700 {}", folder.display()),
+        0 => format!("run: chmod 700 {}", shell_words(&[folder.to_string_lossy()])),
         _ => "it is shared on purpose; set PORTCULLIS_HOME to a folder inside it".to_owned(),
     };
     Some(Problem::new(format!("others may write in it (mode {:03o})", mode & 0o777), hint))

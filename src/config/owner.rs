@@ -5,6 +5,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
+use portcullis_core::shell_words;
+
 use super::error::Problem;
 use super::paths::Paths;
 use super::secret::{Secret, generate_token, hex, sha256};
@@ -73,7 +75,7 @@ fn exposed(path: &Path, owner: u32, mode: u32, us: u32) -> Option<Problem> {
     let open_to_others = mode & 0o077;
     (open_to_others != 0).then(|| {
         let what = format!("others may use the file (mode {:03o})", mode & 0o777);
-        Problem::new(what, format!("run: chmod 600 {}", path.display()))
+        Problem::new(what, format!("run: chmod 600 {}", shell_words(&[path.to_string_lossy()])))
     })
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anyhow::Context as _;
 use bytes::Bytes;
 use futures_util::future::join_all;
-use portcullis_core::{Label, visible};
+use portcullis_core::{Label, shell_word, visible};
 use portcullis_wire::api::SessionView;
 use portcullis_wire::front::{Command, FromFront, Joined, LONGEST_LINE, ToFront, VERSIONS, Welcome};
 use tokio::io::AsyncWriteExt as _;
@@ -139,7 +139,7 @@ async fn why_not(paths: &Paths, wanted: &str) -> anyhow::Error {
     }
     if let Some(session) = ended.last() {
         let hint = match &session.agent_session {
-            Some(id) => format!("`portcullis run --resume {id}` goes on with its conversation"),
+            Some(id) => format!("`portcullis run --resume {}` goes on with its conversation", shell_word(id)),
             None => "start another with `portcullis run`".to_owned(),
         };
         return hinted(format!("session {} has ended", session.label), visible(&hint));

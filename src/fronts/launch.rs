@@ -15,7 +15,9 @@ use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
 use super::Told;
+use super::elsewhere;
 use super::fanout::{Fanout, FrontChange, OWN};
+use super::held::HeldConversation;
 use super::listen::{Joining, listen, refused, serve};
 use super::standing::Standings;
 use crate::agents::claude::control::{Outcome, Start, drive};
@@ -136,6 +138,8 @@ pub(crate) struct Running {
     writers: TaskTracker,
     /// Goes with the session.
     held_hooks: Option<HeldHooks>,
+    /// Until then nobody else goes on with the conversation.
+    held_conversation: Option<HeldConversation>,
 }
 
 impl Running {
@@ -151,6 +155,7 @@ impl Running {
             listening.abort();
             drop(listening.await);
         }
+        drop(self.held_conversation);
         Ok((outcome, ended_by_front))
     }
 }
@@ -162,6 +167,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     options.mcp_config.extend(wanted.channels.as_ref().map(StartedChannels::client_config));
     options.allow.extend(wanted.editor.iter().flat_map(|_| EditorTools::allowed()));
     let label = label(wanted.label.as_deref(), &options.folder)?;
+    let held_conversation = elsewhere::hold(paths, &options.from, &options.folder).await?;
     let HeldAgent { session, process, hooks } = match wanted.spare.map(|spare| spare.if_it_fits(&claude, &options)) {
         Some(Ok(taken)) => taken,
         unfit => {
@@ -176,6 +182,8 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let about = about(wanted.connected_by, &options, label.clone(), process.holder.pid());
     let about = SessionAbout { label_chosen, ..about };
     let judge = sessions::judge(paths, &about, options.add_dir.clone());
+    // Whoever sees the session at the gate finds its socket.
+    let listening = listen(paths, session);
     let (gate, deliveries) = link::connect(session, about, VERSION, starting::connect(paths.clone(), Handed::All));
     let gate = gate.keeping_files(FileStore::new(&paths.state_dir));
     let standings = Standings::new(paths.clone(), config, wanted.front, gate.clone());
@@ -215,7 +223,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
     let joining = Arc::new(Joining::new(welcome, standings.clone(), changes));
     let writers = joining.writers.clone();
     // A session that nobody can join is a session all the same.
-    let listening = match listen(paths, session) {
+    let listening = match listening {
         Ok(listening) => Some(tokio::spawn(serve(listening, joining))),
         Err(error) => {
             tracing::warn!("`portcullis attach` cannot reach this session: {error:#}");
@@ -228,7 +236,7 @@ pub(crate) async fn launch(paths: &Paths, config: &Config, wanted: LaunchOptions
         no_answers,
         standings,
         mode: options.mode,
-        running: Running { driving, sharing, listening, writers, held_hooks: hooks },
+        running: Running { driving, sharing, listening, writers, held_hooks: hooks, held_conversation },
     })
 }
 

@@ -5,8 +5,10 @@
 
 pub(crate) mod acp;
 mod attach;
+mod elsewhere;
 mod fanout;
 mod frames;
+mod held;
 mod launch;
 mod listen;
 mod recent;

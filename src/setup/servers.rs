@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
+use portcullis_core::shell_words;
+
 use super::entry::{self, Exchanged, Under};
 use super::file::{Audience, UserFile, Wrote};
-use super::json::Node;
+use super::json::{Node, Unfit};
 use super::lock::ChangeLock;
 use super::target::{overtaken, unfit_file};
 use crate::config::Paths;
@@ -20,9 +22,12 @@ pub(crate) fn add(
     audience: Audience,
 ) -> anyhow::Result<()> {
     change(paths, file, audience, |file| {
-        let put = entry::put_new(file.text(), under, name, node).map_err(|unfit| unfit_file(file, &unfit))?;
+        let unfit = |unfit| unfit_file(file, &unfit);
+        is_plain_json(file.text()).map_err(unfit)?;
+        let put = entry::put_new(file.text(), under, name, node).map_err(unfit)?;
         put.ok_or_else(|| {
-            let hint = format!("remove it first (`portcullis mcp remove {name}`), or choose another name");
+            let word = shell_words(&[name]);
+            let hint = format!("remove it first (`portcullis mcp remove {word}`), or choose another name");
             Failure::new(format!("{} already has a server {name:?}", file.in_words()), hint)
         })
     })
@@ -58,6 +63,19 @@ pub(crate) fn put_back(paths: &Paths, file: &Path, under: Under<'_>, name: &str,
 fn exchange(paths: &Paths, file: &Path, under: Under<'_>, name: &str, exchanged: Exchanged<'_>) -> anyhow::Result<()> {
     change(paths, file, Audience::OwnerAlone, |file| {
         entry::exchange(file.text(), under, name, exchanged).map_err(|unfit| unfit_file(file, &unfit))
+    })
+}
+
+/// Whoever starts the servers reads no comments and no commas too many: next to them an entry would be written for nobody.
+fn is_plain_json(text: &str) -> Result<(), Unfit> {
+    let text = text.trim_start_matches('\u{feff}');
+    if text.trim().is_empty() {
+        return Ok(());
+    }
+    serde_json::from_str::<serde_json::Value>(text).map(drop).map_err(|error| {
+        let (line, column, words) = (error.line(), error.column(), error.to_string());
+        let what = words.split(" at line ").next().unwrap_or(&words).to_owned();
+        Unfit::NoJson { line, column, what }
     })
 }
 

@@ -223,14 +223,46 @@ fn causes<'a>(error: Option<&'a (dyn Error + 'static)>) -> impl Iterator<Item = 
     std::iter::successors(error, |error: &&'a (dyn Error + 'static)| (*error).source())
 }
 
+/// The words of one error; the SDK shows what it holds as a Rust value.
+fn said_by(cause: &(dyn Error + 'static)) -> String {
+    match cause.downcast_ref() {
+        Some(StreamableHttpError::<HttpFailure>::UnexpectedContentType(Some(kind))) => {
+            format!("the server answered with {kind}, which is no MCP message")
+        }
+        Some(StreamableHttpError::<HttpFailure>::UnexpectedContentType(None)) => {
+            "the server answered with something that is no MCP message".to_owned()
+        }
+        _ => cause.to_string(),
+    }
+}
+
 /// The error with what caused it, each once.
 fn in_words(error: &(dyn Error + 'static)) -> String {
     let mut words: Vec<String> = vec![];
     for cause in causes(Some(error)) {
-        let text = http_failure(cause).map_or_else(|| cause.to_string(), ToString::to_string);
+        let text = http_failure(cause).map_or_else(|| said_by(cause), ToString::to_string);
         if !words.iter().any(|known| known.contains(&text)) {
             words.push(text);
         }
     }
     words.join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_no_message_is_told_in_words() {
+        let answered = |kind: Option<&str>| {
+            let error = StreamableHttpError::<HttpFailure>::UnexpectedContentType(kind.map(str::to_owned));
+            in_words(&error)
+        };
+        assert_eq!(answered(Some("text/html")), "the server answered with text/html, which is no MCP message");
+        assert_eq!(answered(None), "the server answered with something that is no MCP message");
+        let failed = |status, text: &str| HttpFailure::Status { status, text: text.to_owned() }.to_string();
+        assert_eq!(failed(500, ""), "HTTP 500 (Internal Server Error)");
+        assert_eq!(failed(500, "no database"), "HTTP 500: no database");
+        assert_eq!(failed(599, ""), "HTTP 599");
+    }
 }

@@ -1,6 +1,8 @@
 //! Every error a caller can meet, numbered, with what to do about it.
 
-use portcullis_core::{Ask, AskLife, InsideAgent, Label, Moment, NoRoute, Refusal, Right, SessionId, visible};
+use portcullis_core::{
+    Ask, AskLife, InsideAgent, Label, Moment, NoRoute, Refusal, Right, SessionId, shell_word, visible,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::text::not_a_verdict;
@@ -68,10 +70,7 @@ impl Fault {
     /// What to do, for someone at the command line: flags and commands, where a program has parameters and routes.
     pub fn command_line_hint(&self) -> String {
         let kind = Kind::ALL.iter().find(|kind| kind.entry().0 == self.error);
-        let by_flag = self.choose(|label| match label.contains(|c: char| !c.is_alphanumeric() && !"-_.".contains(c)) {
-            true => format!("--label '{}'", label.replace('\'', "'\\''")),
-            false => format!("--label {label}"),
-        });
+        let by_flag = self.choose(|label| format!("--label {}", shell_word(label)));
         let by_command = || Some(self.with_known(kind?.command_line()?.to_owned()));
         by_flag.or_else(by_command).unwrap_or_else(|| self.hint.clone())
     }

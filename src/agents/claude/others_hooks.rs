@@ -54,9 +54,13 @@ fn listing_of(settings: &Value) -> Value {
     json!({"hooks": hooks.collect::<Vec<_>>()})
 }
 
-/// Of ours: in a session that we drive they say nothing.
+/// Of ours: in a session that we drive they say nothing. Of a plugin's hook the client tells only the plugin's name, which
+/// anybody may choose, and for which tools it is. Ours are for every tool, so one for some tools is somebody else's. One for
+/// every tool in a plugin of our name passes as ours: were it not to, no tool would work through the editor of whoever has
+/// installed our plugin.
 fn is_own(hook: &Value) -> bool {
-    is_our_hook(config_of(hook)) || hook["pluginName"] == OWN_PLUGIN
+    let is_for_all = matches!(hook["matcher"].as_str(), None | Some("" | "*"));
+    is_our_hook(config_of(hook)) || hook["pluginName"] == OWN_PLUGIN && is_for_all
 }
 
 /// A hook that only looks like ours may be anybody's: one of ours runs this very program. Anybody may give a plugin our name,
@@ -187,6 +191,8 @@ mod tests {
         let of_plugin = |name: &str| json!({"hooks": [{"event": "PreToolUse", "matcher": "", "pluginName": name}]});
         assert!(!are_for(Some(&of_plugin("portcullis")), "Bash"));
         assert!(are_for(Some(&of_plugin("guard")), "Bash"));
+        let namesake = json!({"hooks": [{"event": "PreToolUse", "matcher": "Bash", "pluginName": "portcullis"}]});
+        assert!(are_for(Some(&namesake), "Bash"), "ours are for every tool");
         assert!(are_for(None, "Bash") && are_for(Some(&json!({})), "Bash"));
         assert!(are_for(Some(&json!({"hooks": [], "policy": {"policyHookCount": 1}})), "Bash"));
         assert!(!are_for(Some(&json!({"hooks": []})), "Bash"));

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use portcullis_core::McpTool;
+use portcullis_core::{McpTool, shell_words};
 use serde_json::Value;
 use tokio::sync::mpsc;
 
@@ -270,7 +270,7 @@ fn tell_when_recovered(upstreams: &Arc<Upstreams>, server: &str, late: &Late) {
 /// Why a server cannot be used, and what a person does about it.
 pub(super) fn why(server: &str, failure: &CallFailure) -> String {
     match failure.is_needs_auth() {
-        true => format!("{}: portcullis mcp login {server}", failure.why()),
+        true => format!("{}: portcullis mcp login {}", failure.why(), shell_words(&[server])),
         false => failure.why(),
     }
 }

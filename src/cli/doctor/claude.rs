@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
+use portcullis_core::{shell_word, shell_words};
 use serde_json::Value;
 
 use super::finding::{Blocks, Finding};
@@ -146,7 +147,7 @@ fn registrations(project: &Path) -> (Vec<Registration>, Vec<Finding>, bool) {
             place: "by the plugin",
             name: format!("plugin:{name}"),
             command: None,
-            undo: format!("claude plugin uninstall {name}"),
+            undo: format!("claude plugin uninstall {}", shell_words(&[name])),
         }));
     }
     let mut seen = vec![];
@@ -188,7 +189,7 @@ fn servers(servers: &Value, place: &'static str, undo: impl Fn(&str) -> String) 
         let is_ours = command.rsplit('/').next() == Some("portcullis") && server["args"][0] == "channel";
         let flag = match name.as_str() {
             "portcullis" => String::new(),
-            name => format!(" --name {name}"),
+            name => format!(" --name {}", shell_word(name)),
         };
         is_ours.then(|| Registration {
             place,

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use portcullis_core::shell_words;
+
 use super::finding::Finding;
 use crate::config::Paths;
 use crate::config::users_texts;
@@ -35,7 +37,8 @@ pub(super) fn look(paths: &Paths, project: &Path) -> Vec<Finding> {
     let of_behind = match unsigned.first() {
         Some(first) => {
             let what = format!("behind the gateway: {behind_names}; nobody has signed in to {}", unsigned.join(", "));
-            let way = format!("sign in, which Claude Code's own does not: portcullis mcp login {first}");
+            let way =
+                format!("sign in, which Claude Code's own does not: portcullis mcp login {}", shell_words(&[first]));
             Some(Finding::warn(CHECK, what, way))
         }
         None if behind.is_empty() || !past.is_empty() => None,

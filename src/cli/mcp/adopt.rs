@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use portcullis_core::{shell_word, shell_words};
 use serde_json::{Value, json};
 
 use super::super::{environment, paths, say};
@@ -84,7 +85,7 @@ impl Adopt {
             done.push(json!({"name": entry.name, "file": entry.file, "changed": true}));
             say(&format!("{} is behind the gateway now ({}).\n", entry.name, entry.file.display()));
             if unsigned.contains(&entry.name) {
-                let login = format!("portcullis mcp login {}", entry.name);
+                let login = format!("portcullis mcp login {}", shell_words(&[&entry.name]));
                 say(&format!("  It wants you to sign in, here as well as in Claude Code: {login}\n"));
                 if let Some(told) = done.last_mut() {
                     told["sign_in"] = login.into();
@@ -129,7 +130,8 @@ impl Adopt {
                 }
                 None => {
                     let what = format!("{name} stands in a file that others share ({})", named[0].file.display());
-                    let hint = format!("add it for yourself, which hides theirs: portcullis mcp add {name} -- COMMAND");
+                    let word = shell_word(name);
+                    let hint = format!("add it for yourself, which hides theirs: portcullis mcp add {word} -- COMMAND");
                     return Err(Failure::usage(what, hint).into());
                 }
             }
@@ -187,12 +189,15 @@ impl Release {
         let (mut done, say) = (vec![], say_unless(self.json));
         for known in &wanted {
             let there = servers::written(&known.file, &known.under, &known.name)?;
+            let is_gone = there.is_none();
             let is_ours = there
                 .is_some_and(|there| starts_gateway(&serde_json::from_str(&there).unwrap_or_default(), &known.name));
             let (name, file) = (&known.name, known.file.display());
             if is_ours {
                 servers::put_back(&paths, &known.file, &known.under, &known.name, &known.written)?;
                 say(&format!("{name} is in {file} as it was.\n"));
+            } else if is_gone {
+                say(&format!("{name} was taken out of {file} since, and is not put back.\n"));
             } else {
                 say(&format!("{name} in {file} was changed since, and is left as it is.\n"));
             }

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use portcullis_core::visible;
+use portcullis_core::{shell_words, visible};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
@@ -71,7 +71,9 @@ impl McpCall {
         upstreams.close().await;
         let result = called.map_err(|failure| {
             let hint = match &failure {
-                failure if failure.is_needs_auth() => format!("sign in: portcullis mcp login {}", self.server),
+                failure if failure.is_needs_auth() => {
+                    format!("sign in: portcullis mcp login {}", shell_words(&[&self.server]))
+                }
                 CallFailure::Refused { code: ADDRESS_FIRST, .. } => {
                     "the server wants you to open an address first: run this again with --visit".to_owned()
                 }
@@ -108,7 +110,9 @@ impl McpCall {
     async fn hint(&self, upstreams: &Upstreams) -> String {
         let tools = upstreams.list(&self.server, ListKind::Tools).await.unwrap_or_default();
         match tools.iter().any(|tool| tool["name"] == self.tool.as_str()) {
-            true => format!("see what it takes: portcullis mcp tools {} {}", self.server, self.tool),
+            true => {
+                format!("see what it takes: portcullis mcp tools {}", shell_words(&[&self.server, &self.tool]))
+            }
             false => no_such_tool(tools.iter(), &self.tool, &self.server),
         }
     }
@@ -200,9 +204,13 @@ pub(super) fn ready<'a>(configuration: &'a Configuration, name: &str) -> Result<
         ServerStanding::Ready(upstream) => Ok(upstream),
         ServerStanding::Unapproved => refused(
             "nobody approved it as it stands in this project",
-            format!("look at it in {}, then run: portcullis mcp approve {name}", server.file.display()),
+            format!(
+                "look at it in {}, then run: portcullis mcp approve {}",
+                server.file.display(),
+                shell_words(&[name])
+            ),
         ),
-        ServerStanding::Disabled(by) => refused(by, format!("portcullis mcp enable {name}")),
+        ServerStanding::Disabled(by) => refused(by, format!("portcullis mcp enable {}", shell_words(&[name]))),
         ServerStanding::Refused(why) => refused(why, "change the list in Claude Code's settings".to_owned()),
         ServerStanding::Bad(wrong) => refused(wrong, format!("mend it in {}", server.file.display())),
         ServerStanding::Hidden(_) => {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use portcullis_core::shell_words;
 use serde_json::{Value, json};
 
 use super::super::{paths, say};
@@ -134,7 +135,8 @@ impl Add {
         }
         let (name, scope, file) = (&self.name, &self.scope, file.display());
         let done = json!({"name": name, "scope": scope, "file": file.to_string()});
-        told(self.json, &done, &format!("Added {name} to {file} ({scope}). Try it: portcullis mcp tools {name}"));
+        let word = shell_words(&[name]);
+        told(self.json, &done, &format!("Added {name} to {file} ({scope}). Try it: portcullis mcp tools {word}"));
         Ok(ExitCode::SUCCESS)
     }
 
@@ -161,7 +163,8 @@ impl Add {
                 }
             }
             ("stdio", Some(url), None) if url.contains("://") => {
-                let hint = format!("say how it is reached: portcullis mcp add --transport http {} {url}", self.name);
+                let words = shell_words(&[&self.name, url]);
+                let hint = format!("say how it is reached: portcullis mcp add --transport http {words}");
                 return Err(Failure::usage(format!("{url} is the address of a remote server"), hint));
             }
             ("stdio", ..) => {

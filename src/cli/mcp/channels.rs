@@ -1,5 +1,7 @@
 //! Channel servers for `portcullis run --channel`: found in the layers, and started once for the session.
 
+use portcullis_core::shell_words;
+
 use super::super::paths;
 use super::call::ready;
 use super::serve::settings_of;
@@ -42,7 +44,7 @@ pub(in crate::cli) async fn start(names: &[String]) -> anyhow::Result<Option<Sta
     let started = StartedChannels::start((upstreams, heard), names, longest).await;
     Ok(Some(started.map_err(|failure| {
         let hint = match &failure {
-            NoChannel::NeedsAuth(name) => format!("sign in: portcullis mcp login {name}"),
+            NoChannel::NeedsAuth(name) => format!("sign in: portcullis mcp login {}", shell_words(&[name])),
             NoChannel::Failed { name, .. } => format!("see what it says: portcullis mcp list; its entry is {name:?}"),
             NoChannel::NotAChannel(_) => {
                 "leave it out of --channel: the session has its tools all the same, from Claude Code".to_owned()
@@ -62,7 +64,7 @@ fn found<'a>(configuration: &'a Configuration, name: &str) -> Result<Vec<&'a Ups
     let servers: Vec<_> = of_plugin.filter(|server| !matches!(server.standing, ServerStanding::Hidden(_))).collect();
     if servers.is_empty() {
         let what = format!("no plugin {id} is installed and on here, or it brings no MCP server");
-        return Err(Failure::usage(what, format!("install it: claude plugin install {id}")));
+        return Err(Failure::usage(what, format!("install it: claude plugin install {}", shell_words(&[id]))));
     }
     servers.into_iter().map(|server| ready(configuration, &server.name)).collect()
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
-use portcullis_core::visible;
+use portcullis_core::{shell_words, visible};
 use serde_json::{Value, json};
 
 use super::super::layout::Colour;
@@ -79,7 +79,10 @@ impl Condition {
                     format!("it would {does} {}{with}; ", entry.endpoint.in_words())
                 });
                 let would = visible(&would.unwrap_or_default());
-                bad("not approved", &format!("{would}if that is right: portcullis mcp approve {}", server.name))
+                bad(
+                    "not approved",
+                    &format!("{would}if that is right: portcullis mcp approve {}", shell_words(&[&server.name])),
+                )
             }
             ServerStanding::Disabled(by) => plain("disabled", by),
             ServerStanding::Refused(why) => plain("refused", why),
@@ -93,7 +96,7 @@ impl Condition {
                     Self { word: "connected", colour: None, why, about: serde_json::to_value(about).ok() }
                 }
                 Some(UpstreamState::NeedsAuth) => {
-                    bad("needs auth", &format!("sign in: portcullis mcp login {}", server.name))
+                    bad("needs auth", &format!("sign in: portcullis mcp login {}", shell_words(&[&server.name])))
                 }
                 Some(UpstreamState::Failed(why)) => bad("failed", &why),
                 Some(UpstreamState::Pending) | None => plain("pending", ""),

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use futures_util::future::join_all;
+use portcullis_core::shell_words;
 use serde_json::{Value, json};
 
 use super::super::table::{Cell, Table, fields};
@@ -68,7 +69,7 @@ impl Offers {
                     failed += 1;
                     note(&format!("{server}: {}", failure.why()));
                     if failure.is_needs_auth() {
-                        note(&format!("  hint: portcullis mcp login {server}"));
+                        note(&format!("  hint: portcullis mcp login {}", shell_words(&[server])));
                     }
                 }
             }
@@ -151,7 +152,7 @@ fn taken(schema: &Value) -> Vec<String> {
 pub(super) fn no_such_tool<'a>(tools: impl Iterator<Item = &'a Value>, tool: &str, server: &str) -> String {
     match nearest(tool, tools.map(|item| text(item, "name"))) {
         Some(near) => format!("did you mean {near}?"),
-        None => format!("see what it offers: portcullis mcp tools {server}"),
+        None => format!("see what it offers: portcullis mcp tools {}", shell_words(&[server])),
     }
 }
 

@@ -1,5 +1,6 @@
 //! `portcullis mcp serve`: the gateway for one client.
 
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -62,6 +63,13 @@ impl McpServe {
     pub(super) async fn run(self) -> anyhow::Result<ExitCode> {
         // Standard output belongs to the client.
         log_at("warn");
+        if std::io::stdin().is_terminal() {
+            let hint = "name it in the settings of your client: `portcullis mcp serve --help` shows how; \
+                        `portcullis mcp tools` and `portcullis mcp call` are for a terminal";
+            return Err(
+                Failure::usage("`portcullis mcp serve` is started by an MCP client, and talks to it", hint).into()
+            );
+        }
         let stop = stop_on_signals()?;
         let paths = paths()?;
         let folder = std::env::current_dir()?;

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
+use portcullis_core::shell_words;
 use serde_json::json;
 
 use super::super::browser::{RedirectFile, opener};
@@ -42,7 +43,13 @@ impl Login {
         let folder = AuthFolder::new(&paths()?.state_dir);
         paths()?.prepare()?;
         if !self.is_wanted(&configuration, &upstream, &folder).await? {
-            let said = format!("{} lets you in already. To sign in anew: portcullis mcp logout {0}\n", self.name);
+            let said = match folder.has_tokens(&upstream) {
+                true => {
+                    let word = shell_words(&[&self.name]);
+                    format!("{} lets you in already. To sign in anew: portcullis mcp logout {word}\n", self.name)
+                }
+                false => format!("{} lets you in, and asks nobody to sign in.\n", self.name),
+            };
             let line = json!({ "server": self.name, "state": "connected" });
             say(&if self.json { format!("{line}\n") } else { said });
             return Ok(ExitCode::SUCCESS);
@@ -116,14 +123,14 @@ impl Login {
                 "choose another: MCP_OAUTH_CALLBACK_PORT, or \"oauth\": {\"callbackPort\": …}".to_owned()
             }
             SignInFailure::Refused(_) | SignInFailure::Exchange(_) | SignInFailure::Closed => {
-                format!("try again: portcullis mcp login {}", self.name)
+                format!("try again: portcullis mcp login {}", shell_words(&[&self.name]))
             }
         };
         Failure::new(format!("signing in to {}: {failure}", self.name), hint)
     }
 
     fn given_up(&self, why: &str) -> Failure {
-        Failure::new(why, format!("portcullis mcp login {}", self.name))
+        Failure::new(why, format!("portcullis mcp login {}", shell_words(&[&self.name])))
     }
 }
 

@@ -18,11 +18,12 @@ use super::auth::{claude_auth, is_method};
 use super::editor::Editor;
 use super::prompt::words;
 use super::session::{OpenAnswer, Prompter, Session, SettingResponder, Wanted};
-use super::sessions::{Place, Reserved, Sessions, Wish, no_such_session};
+use super::sessions::{Place, Reserved, Sessions, Wish, in_words, no_such_session};
 use super::settings::{MODE, MODEL};
 use super::transport::Backlog;
-use super::{capabilities, elsewhere, history};
+use super::{capabilities, history};
 use crate::agents::claude::process::Beginning;
+use crate::fronts::elsewhere;
 use crate::locks::locked;
 use crate::mint::uuid;
 
@@ -134,10 +135,11 @@ pub(super) async fn serve(
                     }
                     let conversation = request.session_id.to_string();
                     // Another process would go on writing to it.
-                    let _held = match history::is_kept(&conversation) {
-                        true => Some(elsewhere::hold(&sessions.paths, &conversation).await?),
+                    let held = match history::is_kept(&conversation) {
+                        true => Some(elsewhere::hold_kept(&sessions.paths, &conversation).await),
                         false => None,
                     };
+                    let _held = held.transpose().map_err(|refused| in_words(&refused.into()))?;
                     history::delete(sessions.cleared(), request.session_id).await.map(|()| DeleteSessionResponse::new())
                 })
             },
@@ -219,7 +221,7 @@ async fn start(sessions: Arc<Sessions>, editor: Editor, place: Place, responder:
     let prepared = match sessions.prepare(&place, wish, reserved.tools(&editor), spare) {
         Ok(prepared) => prepared,
         Err(error) => {
-            sessions.give_up(&reserved);
+            sessions.give_up(reserved, &error);
             return drop(responder.respond_with_error(error));
         }
     };
@@ -261,7 +263,7 @@ fn open(sessions: Arc<Sessions>, editor: Editor, id: SessionId, place: Place, an
                 sessions.begin(session, reserved);
             }
             Err(error) => {
-                sessions.give_up(&reserved);
+                sessions.give_up(reserved, &error);
                 answer.refuse(error);
             }
         }

@@ -1,13 +1,14 @@
 //! Sessions that a person has cleared, so that one which is opened again goes on where it was.
 
 use std::fs;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use agent_client_protocol::v1::schema::SessionId;
 
 use crate::agents::claude::transcript::is_conversation;
+use crate::files::make_folder;
 
 /// The client writes a conversation down only once something is said in it.
 const NOT_WRITTEN_YET: Duration = Duration::from_secs(24 * 3600);
@@ -37,7 +38,7 @@ impl ClearedConversations {
         let Some(file) = self.file(&session.to_string()).filter(|_| is_conversation(conversation)) else {
             return Ok(());
         };
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        make_folder(&self.folder)?;
         let mut file = fs::OpenOptions::new().create(true).append(true).mode(0o600).open(file)?;
         writeln!(file, "{conversation}")
     }

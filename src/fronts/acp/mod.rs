@@ -10,8 +10,6 @@ mod capabilities;
 mod cleared;
 mod client_tools;
 mod editor;
-mod elsewhere;
-mod held;
 mod history;
 mod permissions;
 mod plan;

@@ -9,6 +9,7 @@ use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::{EnvVariable, HttpHeader, McpServer};
 use serde_json::{Map, Value, json};
 
+use crate::files::make_folder;
 use crate::mint::uuid;
 use crate::processes;
 
@@ -81,6 +82,8 @@ impl ServersFile {
         let name = format!("{FILE_START}{}-{}{FILE_END}", std::process::id(), uuid());
         let path = folder.join(&name);
         let written = (|| {
+            // The first session of a fresh home begins before any gate has made it.
+            make_folder(folder)?;
             let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
             file.write_all(config.as_bytes())
         })();
@@ -138,8 +141,9 @@ mod tests {
             {"type": "http", "name": "web", "url": "http://x/", "headers": [{"name": "A", "value": "b"}]},
         ]}))
         .unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let write = |gateway| EditorServers::write(folder.path(), request.mcp_servers.clone(), gateway).unwrap();
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("not/there/yet");
+        let write = |gateway| EditorServers::write(&folder, request.mcp_servers.clone(), gateway).unwrap();
         let read = |path: &Path| serde_json::from_slice::<Value>(&fs::read(path).unwrap()).unwrap();
         let (file, second) = (write(None), write(None));
         assert_ne!(file.path(), second.path());
@@ -162,13 +166,13 @@ mod tests {
         assert_eq!((behind.path(), behind._for_gateway.as_ref().unwrap().0.exists()), (None, true));
         drop(behind);
         // No process has such a number.
-        fs::write(folder.path().join("acp-servers-4194305-x.json"), "secret").unwrap();
-        fs::write(folder.path().join("acp-servers.json"), "not ours").unwrap();
-        forget_older(folder.path());
+        fs::write(folder.join("acp-servers-4194305-x.json"), "secret").unwrap();
+        fs::write(folder.join("acp-servers.json"), "not ours").unwrap();
+        forget_older(&folder);
         assert!(fs::exists(file.path().unwrap()).unwrap());
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
-        fs::remove_file(folder.path().join("acp-servers.json")).unwrap();
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 2);
+        fs::remove_file(folder.join("acp-servers.json")).unwrap();
         drop(file);
-        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 0);
     }
 }

@@ -20,7 +20,6 @@ use tokio::sync::mpsc;
 
 use super::cleared::ClearedConversations;
 use super::editor::Editor;
-use super::held::HeldConversation;
 use super::history;
 use super::permissions::ShownPrompts;
 use super::servers::EditorServers;
@@ -47,8 +46,6 @@ pub(super) struct Session {
     launched: Option<Launched>,
     /// What the client reads when it starts.
     servers: EditorServers,
-    /// Keeps others from going on with the conversation while the client has it.
-    held: Option<HeldConversation>,
     /// What the conversation is called, as the editor was told.
     title: Option<String>,
     /// The client has said what it offers.
@@ -87,7 +84,6 @@ impl Session {
             id,
             launched: None,
             servers: EditorServers::default(),
-            held: None,
             title: None,
             is_ready: false,
             turns: Turns::new(),

@@ -13,8 +13,6 @@ use tokio::task::JoinHandle;
 use super::cleared::ClearedConversations;
 use super::client_tools::ClientTools;
 use super::editor::Editor;
-use super::elsewhere;
-use super::held::{HeldConversation, HeldConversations};
 use super::servers::{self, EditorServers};
 use super::session::{Session, Wanted};
 use super::settings::Settings;
@@ -23,6 +21,7 @@ use super::{AT_THE_EDITOR, AcpOptions};
 use crate::agents::claude::process::{Beginning, Options};
 use crate::config::{Config, Paths};
 use crate::failure::Failure;
+use crate::fronts::held::HeldConversations;
 use crate::fronts::standing::barred_at_the_editor;
 use crate::fronts::{LaunchOptions, Launched, expected_mode, launch, unasked};
 use crate::gate::reach;
@@ -89,8 +88,6 @@ pub(super) struct PreparedClient {
 pub(super) struct StartedClient {
     pub(super) launched: Launched,
     pub(super) servers: EditorServers,
-    /// Nobody else goes on with the conversation meanwhile.
-    pub(super) held: Option<HeldConversation>,
 }
 
 /// How a conversation is gone on with.
@@ -123,12 +120,18 @@ impl Sessions {
         Ok(Some(reserved))
     }
 
-    /// Nothing came of it. What was wanted of it meanwhile is answered with an error.
-    pub(super) fn give_up(&self, reserved: &Reserved) {
-        let mut live = locked(&self.live);
-        // Where the editor has closed it meanwhile, the place may be another's.
-        if reserved.back.upgrade().is_some() {
-            live.remove(&reserved.id);
+    /// Nothing came of it. What was wanted of it meanwhile is refused for the same reason.
+    pub(super) fn give_up(&self, reserved: Reserved, why: &Error) {
+        let Reserved { id, mut wants, back } = reserved;
+        {
+            let mut live = locked(&self.live);
+            // Where the editor has closed it meanwhile, the place may be another's.
+            if back.upgrade().is_some() {
+                live.remove(&id);
+            }
+        }
+        while let Ok(wanted) = wants.try_recv() {
+            wanted.refuse(why);
         }
     }
 
@@ -248,13 +251,8 @@ impl Sessions {
             }
             return Err(refused);
         }
-        let held = match &options.claude_options.from {
-            Beginning::Resumed(conversation) => Some(elsewhere::hold(&self.paths, conversation).await?),
-            Beginning::Named(conversation) => elsewhere::hold_new(&self.paths, conversation)?,
-            Beginning::New | Beginning::Continued => None,
-        };
         let launched = launch(&self.paths, &self.config, options).await.map_err(|error| in_words(&error))?;
-        Ok(StartedClient { launched, servers, held })
+        Ok(StartedClient { launched, servers })
     }
 
     /// Has a session do something, in the order in which the editor wants it.

@@ -74,6 +74,11 @@ impl AuthFolder {
         self.refusals(upstream).kept_out()
     }
 
+    /// Whether someone has signed in to the server.
+    pub(crate) fn has_tokens(&self, upstream: &Upstream) -> bool {
+        self.tokens(upstream).stamp().is_some()
+    }
+
     /// Forgets the tokens of a server; false where there were none.
     pub(crate) fn sign_out(&self, upstream: &Upstream) -> std::io::Result<bool> {
         self.refusals(upstream).remove();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use portcullis_core::{mask, shell_word};
 use portcullis_wire::canonical::canonical;
 use serde_json::json;
 
@@ -122,7 +123,8 @@ impl Endpoint {
             Self::Stdio { command, args, .. } => {
                 std::iter::once(command).chain(args).map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
             }
-            Self::Remote(remote) => remote.url.clone(),
+            // Not with the password that may stand in it.
+            Self::Remote(remote) => mask(&remote.url).0.into_owned(),
         }
     }
 
@@ -171,7 +173,7 @@ impl Endpoint {
             Self::Remote(remote) => {
                 let headers = remote.headers.keys().map(|key| format!(" -H {}", shell_word(&format!("{key}: VALUE"))));
                 let headers: String = headers.collect();
-                let (transport, url) = (remote.transport.name(), shell_word(&remote.url));
+                let (transport, url) = (remote.transport.name(), shell_word(&self.in_words()));
                 format!("portcullis mcp add {name} --scope user --transport {transport}{headers} {url}")
             }
         }
@@ -209,11 +211,6 @@ impl Endpoint {
     }
 }
 
-/// As it would be typed.
-fn shell_word(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:@=+,%$".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) { word.to_owned() } else { format!("{word:?}") }
-}
 impl ServerEntry {
     /// All that decides what is started or reached and with what, as one text. An approval is for this text.
     pub(crate) fn identity(&self, name: &str) -> String {

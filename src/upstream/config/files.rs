@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use portcullis_core::shell_word;
 use serde_json::{Map, Value};
 
 use super::kept::{KeptFiles, whole};
@@ -176,7 +177,7 @@ impl WrittenServers {
             for (name, written) in settings.get("mcpServers").and_then(Value::as_object).into_iter().flatten() {
                 let added_by = match ServerEntry::parse(name, written) {
                     Ok(entry) => entry.endpoint.added_by(name),
-                    Err(_) => format!("portcullis mcp add {name} -- COMMAND"),
+                    Err(_) => format!("portcullis mcp add {} -- COMMAND", shell_word(name)),
                 };
                 problems.push(format!(
                     "{}: \"mcpServers\" is not read from settings; add it with `{added_by}`",

@@ -223,8 +223,8 @@ fn servers_in_settings_are_named_with_the_command_that_adds_them_and_spaces_that
     assert_eq!(
         commands,
         [
-            "portcullis mcp add db --scope user -e KEY=VALUE -- npx -y \"my db\"",
-            "portcullis mcp add web --scope user --transport http -H \"X-Key: VALUE\" https://x.org/mcp",
+            "portcullis mcp add db --scope user -e KEY=VALUE -- npx -y 'my db'",
+            "portcullis mcp add web --scope user --transport http -H 'X-Key: VALUE' https://x.org/mcp",
         ]
     );
     let odd = read.find("odd").unwrap();

@@ -36,11 +36,20 @@ pub(crate) enum HttpFailure {
     #[error("{0}")]
     Connect(String),
     /// The server answered, with a status that is an error.
-    #[error("HTTP {status}: {text}")]
+    #[error("HTTP {status}{}", what_it_says(*.status, .text))]
     Status { status: u16, text: String },
     /// It was sent, and then the connection was lost.
     #[error("{0}")]
     Lost(String),
+}
+
+/// The server's own words, else what the status means.
+fn what_it_says(status: u16, text: &str) -> String {
+    let meaning = || StatusCode::from_u16(status).ok().and_then(|status| status.canonical_reason());
+    match text {
+        "" => meaning().map(|meaning| format!(" ({meaning})")).unwrap_or_default(),
+        text => format!(": {text}"),
+    }
 }
 
 impl HttpFailure {

@@ -21,6 +21,8 @@ use crate::upstream::config::Endpoint;
 
 /// As much of what it said on standard error is kept, for errors.
 const STDERR_KEPT: usize = 64 << 10;
+/// Lines in which a program shows where it failed, behind the line that says why.
+const TRACE: usize = 40;
 /// What a server said last may still be on its way when its end is seen.
 const LAST_STDERR: Duration = Duration::from_millis(300);
 /// What a server has to end by itself, after its input was closed and it was interrupted.
@@ -50,12 +52,22 @@ impl StderrRing {
         self
     }
 
-    /// The last lines, for people and for clients, and thus without secrets, also such as began in a line before.
+    /// The last lines, behind the line that says what went wrong where it came before them. For people and for clients, and
+    /// thus without secrets, also such as began in a line before.
     pub(crate) fn last_lines(&self, most: usize) -> String {
         let text = String::from_utf8_lossy(locked(&self.kept).make_contiguous()).trim_end().to_owned();
         let masked = mask(&text).0;
         let lines: Vec<&str> = masked.lines().collect();
-        lines[lines.len().saturating_sub(most)..].join("\n")
+        let (before, last) = lines.split_at(lines.len().saturating_sub(most));
+        let mut told: Vec<&str> = vec![];
+        if !last.iter().any(|line| names_error(line))
+            && let Some(error) = before.iter().rev().take(TRACE).position(|line| names_error(line))
+        {
+            told.push(before[before.len() - 1 - error]);
+            told.extend((error > 0).then_some("…"));
+        }
+        told.extend(last);
+        told.join("\n")
     }
 
     /// Keeps why the server is ended by us, and nothing of what it says of that.
@@ -80,6 +92,13 @@ impl StderrRing {
         let surplus = kept.len().saturating_sub(STDERR_KEPT);
         kept.drain(..surplus);
     }
+}
+
+/// Whether a line says what went wrong, and is no place in a program.
+fn names_error(line: &str) -> bool {
+    let line = line.trim_start();
+    let words = ["error", "exception", "panicked", "fatal", "cannot", "not found"];
+    !line.starts_with("at ") && words.iter().any(|word| line.to_ascii_lowercase().contains(word))
 }
 
 /// A server that runs, and our ends of its streams.
@@ -227,6 +246,21 @@ impl Drop for ServerProcess {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_line_that_says_what_went_wrong_is_told_with_the_last_ones() {
+        let told = |text: &str| {
+            let ring = StderrRing::default();
+            ring.add(text.as_bytes());
+            ring.last_lines(3)
+        };
+        let node = "node:internal/modules/cjs/loader:1\n  throw err;\n  ^\n\nError: Cannot find module '/x'\n    at \
+                    Function._load (node:1)\n    at node:internal/main:2 {\n  code: 'MODULE_NOT_FOUND'\n}\n\nNode.js v22\n";
+        assert_eq!(told(node), "Error: Cannot find module '/x'\n…\n}\n\nNode.js v22");
+        assert_eq!(told("Error: x\na\nb\nc"), "Error: x\na\nb\nc");
+        assert_eq!(told("Error: x\na\nError: y\nb"), "a\nError: y\nb", "the last lines say it");
+        assert_eq!(told(&format!("Error: x\n{}", "a\n".repeat(100))), "a\na\na", "it is long ago");
+    }
 
     #[test]
     fn the_last_lines_hold_no_secret_that_began_before_them() {

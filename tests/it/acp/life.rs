@@ -8,6 +8,8 @@ use super::schema::Side;
 use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
 use crate::fakes::small_server;
+use crate::support::driven::Driven;
+use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::running::{self, Running};
 use crate::support::{PATIENCE, until};
@@ -100,12 +102,47 @@ fn a_conversation_that_is_open_in_another_process_is_not_opened_twice() {
             "{refused}"
         );
     }
+    // What is wanted of it while it is being refused has an answer of its own, and the same.
+    let opening = ["session/load", "session/resume"].map(|method| second.send(method, &place));
+    let deleting = second.send("session/delete", &json!({"sessionId": session}));
+    for id in [opening[0], opening[1], deleting] {
+        let refused = second.response(id);
+        assert!(refused["error"]["message"].to_string().contains("is open in session"), "{refused}");
+    }
     assert_eq!(guards(second.child.pid()).len(), 0);
     assert_eq!(first.prompt_to_end(&session, "still there"), "end_turn");
     first.child.close_stdin();
     // It may still be ending.
     second.call("session/load", &place);
     assert_eq!(second.prompt_to_end(&session, "go on"), "end_turn");
+    let seen = model.wait_for_turn("go on").body["messages"].to_string();
+    assert!(seen.contains("still there"), "{seen}");
+}
+
+#[test]
+fn a_conversation_that_is_open_in_an_editor_is_not_gone_on_with_by_run_or_over_the_api() {
+    let home = Home::new();
+    home.write_config(&format!("[start]\nfolders = [{:?}]\n", home.project()));
+    let model = Model::start(Vec::new());
+    let mut serve = home.command(&["serve"]);
+    Driven::confine(&mut serve, &home, &model);
+    let gate = Gate::start_command(&home, serve);
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let session = editor.new_session(&home);
+    assert_eq!(editor.prompt_to_end(&session, "hello"), "end_turn");
+    for args in [&["and now", "--resume", &session][..], &["and now", "--continue"]] {
+        let refused = Driven::start(&home, &model, args).wait();
+        assert_eq!(refused.status.code(), Some(1), "{refused:#?}");
+        let parts = ["is open in session project", "(acp, pid ", "portcullis attach project"];
+        assert!(parts.iter().all(|part| refused.stderr.contains(part)), "{refused:#?}");
+    }
+    let refused = gate.post("/api/v1/sessions", &json!({"resume": session})).expect(502).json().to_string();
+    assert!(refused.contains("is open in session project") && refused.contains("attach project"), "{refused}");
+    assert!(!model.turns().iter().any(|turn| turn.shows("and now")), "nobody wrote into it");
+    assert_eq!(editor.prompt_to_end(&session, "still there"), "end_turn");
+    editor.child.close_stdin();
+    // It may still be ending.
+    Driven::start(&home, &model, &["go on", "--resume", &session]).wait().ok();
     let seen = model.wait_for_turn("go on").body["messages"].to_string();
     assert!(seen.contains("still there"), "{seen}");
 }
@@ -189,6 +226,24 @@ fn mcp_servers_of_the_editor_are_offered_to_the_model() {
     editor.choose(&editor.permission(), "allow_once");
     assert_eq!(editor.stop_reason(prompt), "end_turn");
     editor.hears(session, "said hi");
+}
+
+#[test]
+fn an_mcp_server_of_the_editor_that_does_not_come_up_is_named_in_the_thread() {
+    let home = Home::new();
+    let model = Model::start(Vec::new());
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    let servers = json!([
+        {"name": "gone", "command": "no-such-program", "args": [], "env": []},
+        {"type": "http", "name": "odd", "url": "no address", "headers": []},
+    ]);
+    let created = editor.call("session/new", &json!({"cwd": home.project(), "mcpServers": servers}));
+    let session = created["sessionId"].as_str().unwrap();
+    assert_eq!(editor.prompt_to_end(session, "hello"), "end_turn");
+    for name in ["gone", "odd"] {
+        let words = format!("the MCP server {name} is not there");
+        editor.update(session, &words, |update| update.to_string().contains(&words));
+    }
 }
 
 #[test]

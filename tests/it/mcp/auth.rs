@@ -105,6 +105,14 @@ fn someone_signs_in_in_a_browser_and_calls_go_through() {
 }
 
 #[test]
+fn who_signs_in_to_a_server_that_asks_nobody_is_not_told_to_sign_out() {
+    let home = Home::new();
+    let (_server, port) = over_http(&home, &[]);
+    configure(&home, &json!({"open": {"type": "http", "url": format!("http://127.0.0.1:{port}/mcp")}}));
+    assert_eq!(home.run(&["mcp", "login", "open"]).ok().stdout, "open lets you in, and asks nobody to sign in.\n");
+}
+
+#[test]
 fn a_token_that_ran_out_is_renewed_and_one_that_was_revoked_asks_someone_to_sign_in() {
     let home = Home::new();
     let guarded = Guarded::start(&home);

@@ -10,6 +10,7 @@ use super::{call, clone_with, configure, everything, fake, listed};
 use crate::support::PATIENCE;
 use crate::support::child::Stdin;
 use crate::support::home::{Home, Ran};
+use crate::support::terminal::Terminal;
 
 #[test]
 fn a_servers_tools_resources_and_prompts_are_listed_and_called() {
@@ -73,6 +74,46 @@ fn the_name_of_a_clones_server_changes_nothing_on_the_terminal() {
     let said = home.run(&["doctor"]).stdout;
     assert!(said.contains("past the gateway: ") && said.contains("esc"), "{said}");
     assert!(!said.contains(['\u{1b}', '\u{202e}']) && !said.contains("\nok    all"), "{said}");
+}
+
+#[test]
+fn a_command_that_people_are_told_to_paste_runs_nothing_that_a_clone_has_named() {
+    let home = Home::new();
+    clone_with(&home, &json!({"docs; touch pwned": {"command": "x"}, "--hash": {"command": "x"}}));
+    let why = listed(&home, "docs; touch pwned")["why"].to_string();
+    assert!(why.contains("portcullis mcp approve 'docs; touch pwned'"), "{why}");
+    call(&home, "docs; touch pwned", "x", &json!({})).refused(4, "portcullis mcp approve 'docs; touch pwned'");
+    let why = listed(&home, "--hash")["why"].to_string();
+    assert!(why.contains("portcullis mcp approve -- --hash"), "{why}");
+    home.run(&["mcp", "approve", "--", "--hash"]).ok();
+    assert_eq!(listed(&home, "--hash")["state"], "failed");
+}
+
+#[test]
+fn a_password_in_the_address_of_a_server_is_not_listed() {
+    let home = Home::new();
+    configure(&home, &json!({"web": {"type": "http", "url": "http://ann:hunter2@127.0.0.1:1/mcp"}}));
+    let server = listed(&home, "web");
+    assert_eq!(server["endpoint"], "http://ann:***@127.0.0.1:1/mcp");
+    assert!(!server.to_string().contains("hunter2"), "{server}");
+}
+
+#[test]
+fn an_adopted_server_that_was_taken_out_is_said_to_be_gone_when_it_is_released() {
+    let home = Home::new();
+    home.run(&["mcp", "add", "x", "--scope", "user", "--", "ls"]).ok();
+    home.run(&["mcp", "adopt", "x"]).ok();
+    home.run(&["mcp", "remove", "x"]).ok();
+    let said = home.run(&["mcp", "release"]).ok().stdout;
+    assert!(said.contains("x was taken out of ") && said.contains(" since, and is not put back."), "{said}");
+}
+
+#[test]
+fn the_gateway_says_at_a_terminal_whom_it_is_for() {
+    let home = Home::new();
+    let terminal = Terminal::start(home.command(&["mcp", "serve"]));
+    terminal.until("is started by an MCP client");
+    assert!(!terminal.wait().success());
 }
 
 #[test]
@@ -148,11 +189,15 @@ fn inside_an_agent_no_server_is_added_approved_switched_called_moved_or_signed_i
         &["mcp", "logout", "x"],
         &["mcp", "adopt", "x"],
         &["mcp", "release", "x"],
+        &["mcp", "adopt"],
+        &["mcp", "release"],
     ];
     for words in attempts {
         let mut command = home.command(words);
         command.env("CLAUDECODE", "1");
-        Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE).refused(4, "inside Claude Code");
+        let ran = Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE);
+        ran.refused(4, "inside Claude Code");
+        assert!(!ran.stderr.contains("()"), "no name is none in brackets: {ran:?}");
     }
     assert_eq!(listed(&home, "x")["state"], "not-approved");
 }
@@ -217,6 +262,20 @@ fn servers_are_added_where_claude_code_reads_them_and_removed_again() {
         after["mcpServers"]["far"],
         json!({"type": "http", "url": "https://127.0.0.1:1/mcp", "headers": {"A": "b"}})
     );
+}
+
+#[test]
+fn a_file_that_is_no_json_for_claude_code_is_left_alone_when_a_server_is_added() {
+    let home = Home::new();
+    let file = home.project().join(".mcp.json");
+    let broken = "{\"mcpServers\": {\n  \"a\": {\"command\": \"x\",}\n}}\n";
+    fs::write(&file, broken).unwrap();
+    let refused = home.run(&["mcp", "add", "docs", "--scope", "project", "--", "docs-server"]);
+    refused.refused(1, ".mcp.json: line 2, column 2");
+    assert!(refused.stderr.contains("trailing comma"), "{refused:?}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), broken);
+    fs::write(&file, "\n").unwrap();
+    home.run(&["mcp", "add", "docs", "--scope", "project", "--", "docs-server"]).ok();
 }
 
 #[test]

@@ -212,6 +212,7 @@ fn a_plan_is_shown_and_approved_over_the_api() {
     let run = Driven::start(&home, &model, &["go", "--permission-mode", "plan"]);
     let ask = gate.only_ask();
     assert_eq!((&ask["kind"], &ask["tool"]), (&json!("plan"), &json!("ExitPlanMode")), "{ask}");
+    assert_eq!(ask["preview"], "1. build\n2. ship", "there is no file of it, and everybody sees the same");
     gate.allow(&ask);
     assert!(run.wait().ok().stdout.contains("approved exiting plan mode"));
 }

@@ -59,6 +59,11 @@ impl CallsUnderWay {
         self.0.push_back(UnderWay { id, tool, preview, agent, input, is_own: false });
     }
 
+    /// What the model wants with a call that has no result yet, in the form in which people judge it.
+    pub(super) fn preview_of(&self, id: &str) -> Option<&str> {
+        self.0.iter().find(|call| call.id == id).map(|call| call.preview.as_str()).filter(|preview| !preview.is_empty())
+    }
+
     /// It has no result yet.
     pub(super) fn is_under_way(&self, id: &str) -> bool {
         self.0.iter().any(|call| call.id == id)

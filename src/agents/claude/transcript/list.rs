@@ -51,6 +51,14 @@ impl Transcripts {
         NewestConversations { conversations, next: last.filter(|_| files.len() > 0) }
     }
 
+    /// The conversation in this folder that was written last.
+    pub(crate) fn latest_in(&self, folder: &Path) -> Option<String> {
+        let mut found = self.files();
+        found.sort_by_key(Found::place);
+        let mut views = found.iter().take(MOST_OPENED).filter_map(Found::view);
+        views.find(|view| Path::new(&view.folder) == folder).map(|view| view.id)
+    }
+
     /// Where the conversation with this id began.
     pub(crate) fn folder_of(&self, conversation: &str) -> Option<PathBuf> {
         let start = BufReader::new(self.open(conversation)?).take(LONGEST_START);

@@ -39,7 +39,6 @@ impl Session {
         self.settings.set_mode(started.launched.mode.clone());
         self.launched = Some(started.launched);
         self.servers = started.servers;
-        self.held = started.held;
         is_other
     }
 
@@ -62,7 +61,6 @@ impl Session {
         self.update_all(updates).await;
         self.end_compaction().await;
         let outcome = launched.running.outcome().await;
-        self.held = None;
         let problem = match outcome {
             Ok((outcome, _)) => {
                 let tail = visible(&outcome.stderr_tail);

@@ -52,6 +52,22 @@ pub(in crate::fronts::acp) enum Wanted {
     },
 }
 
+impl Wanted {
+    /// There is no session for it. Whoever waits for an answer is told why.
+    pub(in crate::fronts::acp) fn refuse(self, why: &Error) {
+        match self {
+            Self::Prompt { prompter, .. } => drop(prompter.responder.respond_with_error(why.clone())),
+            Self::Open(answer) => answer.refuse(why.clone()),
+            Self::SetMode { answer, .. } | Self::SetModel { answer, .. } => answer.refuse(&why.message),
+            Self::Cancel
+            | Self::CancelPrompt { .. }
+            | Self::ShowTerminal { .. }
+            | Self::Standing { .. }
+            | Self::Permission { .. } => {}
+        }
+    }
+}
+
 /// Who wants an answer to a prompt. While there is one, the editor may cancel its request.
 pub(in crate::fronts::acp) struct Prompter {
     pub(in crate::fronts::acp) responder: Responder<PromptResponse, V1>,

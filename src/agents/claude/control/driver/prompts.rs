@@ -42,10 +42,12 @@ impl Driver {
         let (gatekeeper, control, cancelled) =
             (Arc::clone(&self.gatekeeper), self.control.clone(), self.begin_request(&id));
         let own = self.own_tools();
+        let said = self.calls.preview_of(&call.tool_use_id).map(str::to_owned);
         let for_us = call.mcp_server.as_ref().is_some_and(|server| server.source.as_deref() == Some("sdk"));
         self.answer_with(id, cancelled.clone(), async move {
             if looks_up_plan {
-                request.flags.plan = plan(&control).await;
+                // The client leaves out what the model has said in the call itself, and people see it there.
+                request.flags.plan = plan(&control).await.or(said);
             }
             let looked_up = own.prepare(&mut request, for_us, Some(&call)).await;
             let GatekeeperAnswer { decision, verdict } = gatekeeper.asked(request, &cancelled).await;

@@ -1,12 +1,13 @@
 //! A conversation belongs to one process at a time: whoever opens it holds a lock until its Claude Code has ended. Of two
-//! editors that open one at the same moment only one gets it, also before the gate knows of either, and without a gate.
+//! that open one at the same moment only one gets it, also before the gate knows of either, and without a gate.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use crate::agents::claude::transcript::is_conversation;
+use crate::files::make_folder;
 
 /// The conversations that are held, each by the lock on its file.
 pub(super) struct HeldConversations {
@@ -23,6 +24,7 @@ pub(super) struct HeldConversation {
 
 impl HeldConversations {
     pub(super) fn new(state_dir: &Path) -> Self {
+        // Releases in which editors alone held conversations have it under this name, and may run beside this one.
         Self { folder: state_dir.join("acp-open") }
     }
 
@@ -31,7 +33,7 @@ impl HeldConversations {
         if !is_conversation(conversation) {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "this is the id of no conversation"));
         }
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
+        make_folder(&self.folder)?;
         hold(self.folder.join(conversation))
     }
 

@@ -98,7 +98,10 @@ mod tests {
         assert!(said.ends_with("  web (run): `portcullis session end web`\n"), "{said}");
         let many: Vec<&SessionView> = std::iter::repeat_n(&sessions[0], 12).collect();
         let said = still_open(&many);
-        assert!(said.matches("(hooks)").count() == 10 && said.ends_with("and 2 more: `portcullis session list`\n"), "{said}");
+        assert!(
+            said.matches("(hooks)").count() == 10 && said.ends_with("and 2 more: `portcullis session list`\n"),
+            "{said}"
+        );
         assert_eq!(still_open(&[]), "");
     }
 }

@@ -5,7 +5,9 @@ use std::path::Path;
 
 use portcullis_core::Record;
 use portcullis_core::policy::{Mode, primary_field};
-use portcullis_wire::api::{ChainView, ConfiguredModeView, DefaultModeView, NewCheck, RulingView, SetModeView, as_told};
+use portcullis_wire::api::{
+    ChainView, ConfiguredModeView, DefaultModeView, NewCheck, RulingView, SetModeView, as_told,
+};
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::tools;
 use serde_json::{Value, json};

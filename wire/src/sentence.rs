@@ -3,8 +3,8 @@
 mod names;
 
 use portcullis_core::{
-    Address, Ask, AskId, AskKind, Behavior, CallOutcome, Event, Label, Order, Record, Ruling, Scope, SessionAbout, SessionId,
-    Subject, Text, Token, ToolCall, Verdict, as_one_word,
+    Address, Ask, AskId, AskKind, Behavior, CallOutcome, Event, Label, Order, Record, Ruling, Scope, SessionAbout,
+    SessionId, Subject, Text, Token, ToolCall, Verdict, as_one_word,
 };
 use serde_json::Value;
 
@@ -127,7 +127,9 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
         Record::ReplyEdited { chat, text, .. } => (Plain, format!("reply to {chat} changed: {}", shown(text))),
         Record::Asked { ask } => (Attention, asked(ask)),
         Record::Answered { ask, verdict } => (Plain, answered(names, *ask, verdict)),
-        Record::Voted { ask, verdict } => (Plain, format!("{}; more people must agree", answered(names, *ask, verdict))),
+        Record::Voted { ask, verdict } => {
+            (Plain, format!("{}; more people must agree", answered(names, *ask, verdict)))
+        }
         Record::Carried { ask } => (Detail, format!("{}: the agent has the verdict", names.code(*ask))),
         Record::Withdrawn { ask, why } => (Plain, format!("{} no longer asked: {why}", names.code(*ask))),
         Record::AskExpired { ask } => (Attention, format!("{} expired: nobody answered in time", names.code(*ask))),

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use portcullis_core::{
-    AskId, Code, EventId, Label, Offer, Order, OrderId, Record, Scope, SessionAbout, SessionId,
-};
+use portcullis_core::{AskId, Code, EventId, Label, Offer, Order, OrderId, Record, Scope, SessionAbout, SessionId};
 
 use crate::api::{AskView, SessionView};
 

@@ -3,6 +3,8 @@
 //!
 //! `secrets/key` is denied; the rules are those of everyday lines.
 
+use portcullis_core::policy::Given;
+
 use super::everyday::{Place, write};
 use super::*;
 

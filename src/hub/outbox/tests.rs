@@ -78,6 +78,7 @@ impl World {
             hooks_version: None,
             is_working: None,
             at_dialog: false,
+            person: None,
             wakes: None,
             origin: None,
         };

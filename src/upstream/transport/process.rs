@@ -147,7 +147,7 @@ impl StartedServer {
         };
         let ring = StderrRing::default();
         tokio::spawn(ring.clone().fill(stderr));
-        let process = ServerProcess { is_guarded: guard.is_some(), ..ServerProcess::new(child) };
+        let process = ServerProcess::leading(child, guard.is_some());
         Ok(Self { stdin, stdout, process, stderr: ring })
     }
 }
@@ -183,7 +183,11 @@ pub(crate) struct ServerProcess {
 impl ServerProcess {
     /// A program that leads a group of its own.
     pub(crate) fn new(child: Child) -> Self {
-        Self { group: child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())), child, is_guarded: false }
+        Self::leading(child, false)
+    }
+
+    fn leading(child: Child, is_guarded: bool) -> Self {
+        Self { group: child.id().and_then(|pid| Pid::from_raw(pid.cast_signed())), child, is_guarded }
     }
 
     /// Waits until the program itself has ended.

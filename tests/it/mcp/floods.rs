@@ -10,6 +10,7 @@ use super::gateway::{Client, patient, text};
 use super::gateway_http::HttpClient;
 use super::{configure, fake};
 
+use crate::support::home::Home;
 use crate::support::http::Request;
 use crate::support::running::{children_of, is_alive};
 use crate::support::sse::Events;

@@ -331,13 +331,11 @@ fn what_is_ours_is_guarded_also_where_links_and_variables_put_it() {
         let variables = variables.to_vec();
         let find = |name: &str| {
             let value = variables.iter().find(|(key, _)| *key == name).map(|(_, value)| home.join(value));
-            value.or_else(|| (name == "HOME").then(|| home.clone())).map(Into::into)
+            value.or_else(|| (name == "HOME").then(|| home.clone())).map(PathBuf::into_os_string)
         };
         let rules = Rules::open(&Paths::from_env(&find).unwrap(), &project);
         let around = rules.around(&project, &[], None);
-        let project = project.clone();
         move |line: &str| {
-            let _ = &project;
             let input = [("command".to_owned(), Given::Text(line.to_owned()))].into();
             rules.decide(Mode::BypassPermissions, &around, Call::new("Bash", input)).decision == Decision::Allow
         }

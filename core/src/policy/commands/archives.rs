@@ -83,6 +83,7 @@ fn unpacks(name: &str, rest: &[ShellWord]) -> bool {
         "dpkg" | "dpkg-deb" => has("xRX", &["--extract", "--vextract", "--raw-extract"]),
         "ditto" => has("x", &[]),
         "pax" => has("r", &[]),
+        "borg" => order == "extract",
         "cpio" => has("ip", &["--extract", "--pass-through"]),
         name if name.starts_with("python") => {
             rest.iter().any(|word| matches!(word.text.as_str(), "zipfile" | "tarfile")) && has("e", &["--extract"])

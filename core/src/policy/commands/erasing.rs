@@ -29,7 +29,7 @@ pub(crate) const REMOVES_FOLDERS: [&str; 17] = [
 /// What it says when it removes files, one by one.
 pub(crate) const REMOVES_FILES: [&str; 5] = ["unlink", "os.remove", "File.delete", "rm_f", "truncate"];
 /// What it says when it moves what it is given.
-const MOVES: [&str; 9] = [
+const MOVES: [&str; 10] = [
     "rename(",
     "rename ",
     "os.rename",
@@ -40,7 +40,10 @@ const MOVES: [&str; 9] = [
     "shutil.move",
     "renameSync",
     "FileUtils.mv",
+    "File::Copy",
 ];
+/// What it says when it gives files other rights.
+const CHANGES_RIGHTS: [&str; 5] = ["chmod(", "chmod ", "chmodSync", "chown(", "chownSync"];
 /// How it says the home, and the folder it is in.
 const HOME: [&str; 7] = ["expanduser", "homedir", "Path.home", "Dir.home", "HOME", "getpwuid", "USERPROFILE"];
 const HERE: [&str; 5] = ["getcwd", "process.cwd", "Dir.pwd", "Path.cwd", "__dirname"];
@@ -83,7 +86,7 @@ fn code(command: &Found) -> Option<RemovingCode> {
         || command.words.iter().skip(1).map(|word| word.text.as_str()).chain(command.given.iter().map(String::as_str));
     let says = |marks: &[&str]| texts().any(|text| marks.iter().any(|mark| text.contains(mark)));
     let folders = says(&REMOVES_FOLDERS) || says(&MOVES);
-    if !folders && !says(&REMOVES_FILES) {
+    if !folders && !says(&REMOVES_FILES) && !says(&CHANGES_RIGHTS) {
         return None;
     }
     let mut words: Vec<ShellWord> = texts().flat_map(quoted).map(|text| ShellWord::read(&text)).collect();

@@ -49,8 +49,7 @@ fn homes(context: &Context) -> impl Iterator<Item = String> {
 /// Whether what is called so in a home is one of its places: deeper ones are those of projects.
 fn decides_in_home(rest: &str) -> bool {
     let (first, behind) = rest.split_once('/').unwrap_or((rest, ""));
-    let is_named =
-        PROTECTED_FOLDERS.contains(&first) || behind.is_empty() && PROTECTED_FILES.iter().any(|name| *name == first);
+    let is_named = PROTECTED_FOLDERS.contains(&first) || behind.is_empty() && PROTECTED_FILES.contains(&first);
     let below_folder = |folder: &str| {
         let name = below(rest, folder).and_then(|rest| rest.split('/').next()).unwrap_or_default();
         let last = folder.rsplit('/').next().unwrap_or_default();

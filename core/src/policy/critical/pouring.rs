@@ -303,12 +303,13 @@ fn filled_by_others(suspects: &Suspects) -> Vec<ShellWord> {
 fn fills_folders(name: &str, rest: &[ShellWord]) -> bool {
     let says = |said: &[&str]| rest.iter().any(|word| said.contains(&word.text.as_str()));
     match name {
-        "archivemount" | "bindfs" | "cpdup" | "fuse-overlayfs" | "lndir" | "mergerfs" | "mount" | "sshfs" | "stow"
-        | "unionfs" | "unison" | "xstow" => true,
+        "archivemount" | "bindfs" | "cpdup" | "fuse-overlayfs" | "kioclient" | "kioclient5" | "kioclient6"
+        | "lndir" | "mergerfs" | "mount" | "sshfs" | "stow" | "umount" | "unionfs" | "unison" | "xstow" => true,
         "rclone" => says(&["bisync", "copy", "copyto", "copyurl", "mount", "move", "moveto", "sync"]),
         "docker" | "podman" | "nerdctl" | "kubectl" | "oc" | "lxc" => says(&["cp", "pull"]),
         "aws" | "gcloud" | "gsutil" | "mc" | "s3cmd" | "s5cmd" => says(&["cp", "get", "mirror", "mv", "rsync", "sync"]),
         "adb" => says(&["pull"]),
+        "gio" => says(&["copy", "move"]),
         "restic" => says(&["restore"]),
         "lftp" => true,
         "wget" => options::has(rest.iter().map(|word| word.text.as_str()), "rm", &["--recursive", "--mirror"]),

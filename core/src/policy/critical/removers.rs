@@ -53,7 +53,9 @@ pub(crate) fn removed(words: &[ShellWord]) -> Option<Vec<&ShellWord>> {
         "gio" if rest.first().is_some_and(|word| matches!(word.text.as_str(), "trash" | "remove" | "move")) => {
             Some(names().skip(1).collect())
         }
-        "rsync" if has("--del") || has("--rem") => Some(names().collect()),
+        "rsync" if has("--rem") => Some(names().collect()),
+        // Before the folder in which it removes stands at least what it copies.
+        "rsync" if has("--del") => Some(names().skip(usize::from(names().count() > 1)).collect()),
         _ => None,
     }
 }

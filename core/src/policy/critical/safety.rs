@@ -1,9 +1,14 @@
 //! What no rule and no mode approves: changes of protected files. Removals are for [`super::removal`].
 
+use crate::policy::commands::command::name_of;
+use crate::policy::commands::inert::started;
+use crate::policy::commands::reading::{Reading, reading};
 use crate::policy::files::access::{Access, Action};
 use crate::policy::files::call::{Call, Context};
 use crate::policy::files::touching::Touch;
-use crate::policy::shell::{ANY, ONE, STAR};
+use crate::policy::lines::starts::takes_from_elsewhere;
+use crate::policy::lines::suspects::{Found, Suspects};
+use crate::policy::shell::{ANY, ONE, STAR, ShellWord, Way};
 use crate::policy::words::path::lies_in;
 use crate::policy::words::values::{in_words, is_literal, may_be};
 
@@ -237,12 +242,42 @@ pub(crate) fn protected(call: &Call, action: &Action, context: &Context) -> Opti
     if call.found.is_some() {
         return call.found.clone();
     }
+    if let Some(program) = found_program(&plan.with_texts, context) {
+        return Some(program);
+    }
     let mut changed = plan.touched.files.iter().filter(|touch| touch.may_change && !is_nowhere(&touch.path));
     let is_one = |touch: &&Touch| {
         let own = Some(touch.path.as_str()).filter(|path| !crate::policy::words::path::has_dots(path));
         own.into_iter().chain(call.target(&touch.path)).any(|path| is_protected(path, context))
     };
     changed.find(is_one).map(|touch| in_words(&touch.path))
+}
+
+/// A program of ours that the line has another one look for, and that something may change: `cp x $(which portcullis)`.
+fn found_program(suspects: &Suspects, context: &Context) -> Option<String> {
+    let looks = |words: &[ShellWord]| {
+        let words = started(words);
+        let first = words.first().map_or("", |word| name_of(&word.text));
+        matches!(first, "which" | "whereis" | "where" | "type" | "hash") || is_inert_command(words)
+    };
+    let sought = suspects.found.iter().filter(|command| looks(&command.words));
+    let is_ours =
+        |word: &&ShellWord| context.ours.iter().any(|ours| name_of(ours) == word.text && !word.text.is_empty());
+    let found = sought.flat_map(|command| command.words.iter().skip(1)).find(is_ours)?;
+    let is_open = |word: &ShellWord| suspects.variables.shapes(word).iter().any(|shape| shape.contains(ANY));
+    let changes = |command: &Found| {
+        let takes = command.words.iter().any(takes_from_elsewhere);
+        let writes = command.redirects.iter().any(|redirect| redirect.way == Way::Out && is_open(&redirect.target));
+        let changes = reading(&command.words) == Reading::Perhaps && !looks(&command.words);
+        writes || changes && (takes || command.words.iter().skip(1).any(is_open))
+    };
+    suspects.found.iter().any(changes).then(|| found.text.clone())
+}
+
+/// `command -v x` says where x is.
+fn is_inert_command(words: &[ShellWord]) -> bool {
+    words.first().is_some_and(|word| word.text == "command")
+        && words.get(1).is_some_and(|word| matches!(word.text.as_str(), "-v" | "-V"))
 }
 
 #[cfg(test)]

@@ -13,9 +13,9 @@ const PAUSE: Duration = Duration::from_secs(1);
 const AGENTS: usize = 256;
 
 #[derive(Default)]
-pub(super) struct Denials(Mutex<HashMap<String, Refused>>);
+pub(super) struct Denials(Mutex<HashMap<String, DenialBudget>>);
 
-struct Refused {
+struct DenialBudget {
     /// Records that may still be written.
     left: u32,
     filled: Instant,
@@ -41,7 +41,7 @@ impl Denials {
             });
         }
         let agent = if all.contains_key(agent) || all.len() < AGENTS { agent } else { "" };
-        let refused = all.entry(agent.to_owned()).or_insert(Refused { left: BURST, filled: now, unwritten: 0 });
+        let refused = all.entry(agent.to_owned()).or_insert(DenialBudget { left: BURST, filled: now, unwritten: 0 });
         let pauses = now.saturating_duration_since(refused.filled).as_secs() / PAUSE.as_secs();
         if pauses > 0 {
             refused.left = refused.left.saturating_add(u32::try_from(pauses).unwrap_or(BURST)).min(BURST);

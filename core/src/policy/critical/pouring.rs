@@ -24,7 +24,7 @@ use crate::policy::words::values::is_literal;
 
 /// What a command copies, moves or links, and where to.
 struct Pouring {
-    sources: Vec<Source>,
+    sources: Vec<PouredFrom>,
     into: Vec<ShellWord>,
     /// Whether what is called so there makes room: a rename and a link take the place of a whole folder.
     replaces: bool,
@@ -32,7 +32,7 @@ struct Pouring {
     takes_more: bool,
 }
 
-struct Source {
+struct PouredFrom {
     word: ShellWord,
     /// What is in it lands, and not the folder itself.
     is_content: bool,
@@ -81,7 +81,7 @@ impl Landing<'_> {
         })
     }
 
-    fn lands(&self, source: &Source, target: &str, replaces: bool) -> Option<String> {
+    fn lands(&self, source: &PouredFrom, target: &str, replaces: bool) -> Option<String> {
         let shapes = self.suspects.variables.spellings(&source.word);
         let marks = marks(self.suspects);
         if shapes.iter().any(|shape| shape.contains(ANY) || marks.iter().any(|mark| shape.contains(mark))) {
@@ -241,12 +241,12 @@ fn poured_words(suspect: &Suspect) -> Option<Pouring> {
     // With a folder before them all are sources, and so is the only name of a link. Else each of the words behind the first
     // may be the last: what follows may be the value of an option.
     let all_of_them = is_said || name == "ln" && operands.len() == 1;
-    let sources = operands.iter().enumerate().map(|(at, word)| Source {
+    let sources = operands.iter().enumerate().map(|(at, word)| PouredFrom {
         word: (*word).clone(),
         is_content: is_content(&word.text),
         at: if all_of_them { 0 } else { at },
     });
-    let sources: Vec<Source> = sources.collect();
+    let sources: Vec<PouredFrom> = sources.collect();
     if all_of_them && !is_said {
         into.push(ShellWord::plain("."));
     }
@@ -282,7 +282,7 @@ fn through_archives(suspects: &Suspects) -> Vec<Pouring> {
     pairs
         .map(|(packed, unpacked)| {
             let words = packed.named.iter().chain(&packed.folders).cloned();
-            let sources = words.map(|word| Source { word, is_content: true, at: 0 }).collect();
+            let sources = words.map(|word| PouredFrom { word, is_content: true, at: 0 }).collect();
             let here = unpacked.folders.is_empty().then(|| ShellWord::plain("."));
             let into = unpacked.folders.iter().cloned().chain(here).collect();
             Pouring { sources, into, replaces: false, takes_more: false }

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeSet;
 
+use super::people_places::{decides_for_people, holds_places};
 use super::pouring::seen_from;
-use super::safety::{PROTECTED_BELOW, PROTECTED_FOR_ALL, is_protected};
+use super::safety::is_protected;
 use super::unpacking::is_of_all;
 use crate::policy::commands::command::name_of;
 use crate::policy::commands::git_places::{GitPlaces, folder_of};
@@ -17,7 +18,7 @@ use crate::policy::lines::suspects::Suspects;
 use crate::policy::names::handing::marks;
 use crate::policy::names::templates::prefixed_by_archive;
 use crate::policy::shell::{ANY, OUTER, ShellWord};
-use crate::policy::words::path::{absolute, below, lies_in};
+use crate::policy::words::path::{absolute, lies_in};
 use crate::policy::words::values::is_literal;
 
 /// More folders than this are not followed.
@@ -146,7 +147,6 @@ impl Search<'_> {
 
 /// Whether protected files may lie in a folder that is none of those one works in.
 fn decides(folder: &str, context: &Context) -> bool {
-    let mut homes = context.home.iter().flat_map(|home| context.both(home));
     let holds_home =
         |folder: &str| context.home.iter().any(|home| context.both(home).any(|home| lies_in(home, folder)));
     // Who works in the home works in that, and not in all that is in it.
@@ -155,16 +155,5 @@ fn decides(folder: &str, context: &Context) -> bool {
     if context.folders.iter().any(is_worked_in) {
         return false;
     }
-    let lower = folder.to_lowercase();
-    let own = lower.rsplit('/').next().unwrap_or_default();
-    let is_of_settings = |home: &str| {
-        let rest = below(&lower, home).unwrap_or_default();
-        rest.starts_with('.') || rest.split('/').next() == Some("library")
-    };
-    let holds_settings = PROTECTED_BELOW.iter().any(|(above, _)| own == *above);
-    holds_home(folder)
-        || is_of_all(folder)
-        || is_protected(folder, context)
-        || PROTECTED_FOR_ALL.iter().any(|place| lies_in(place, &lower))
-        || holds_settings && homes.any(|home| is_of_settings(&home.to_lowercase()))
+    is_protected(folder, context) || decides_for_people(folder, context) || holds_places(folder, context)
 }

@@ -59,21 +59,17 @@ mod tests {
 
     use super::*;
 
+    const IS_CHILD: &str = "PORTCULLIS_TEST_IS_CHILD";
+
     /// This program, which is the test, doing nothing until it is ended.
     fn waiting(before: &[&str]) -> Child {
         let ours = std::env::current_exe().unwrap();
         let words = before.iter().map(std::ffi::OsStr::new).chain([ours.as_os_str()]);
         let words: Vec<_> = words.collect();
-        let test = "processes::server_of_agent::tests::waits_until_it_is_ended";
+        let test = "processes::server_of_agent::tests::a_server_of_an_agent_is_a_child_of_its_own_in_its_own_session";
         let mut command = Command::new(words[0]);
-        command.args(&words[1..]).args(["--exact", test, "--ignored", "--nocapture"]);
+        command.args(&words[1..]).args(["--exact", test]).env(IS_CHILD, "1");
         command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap()
-    }
-
-    #[test]
-    #[ignore = "it is run by the tests beside it"]
-    fn waits_until_it_is_ended() {
-        drop(std::io::read_to_string(std::io::stdin()));
     }
 
     fn is_ours_within(child: &mut Child, wanted: bool) -> bool {
@@ -90,6 +86,10 @@ mod tests {
 
     #[test]
     fn a_server_of_an_agent_is_a_child_of_its_own_in_its_own_session() {
+        if std::env::var_os(IS_CHILD).is_some() {
+            drop(std::io::read_to_string(std::io::stdin()));
+            return;
+        }
         let us = std::process::id();
         assert!(is_ours_within(&mut waiting(&[]), true));
         assert!(is_ours_within(&mut waiting(&["setsid"]), false), "a command that became it");

@@ -102,9 +102,9 @@ fn watch(child: u32, wanted_by: WantedBy) -> Receiver<ChildChange> {
     changes
 }
 
-/// Tells each time when somebody wants the guard to end: an editor may know no other process of its terminal. No signal ends the guard
-/// before its child, or nobody would bury that, or find what it leaves behind. An interrupt is for the whole group of a
-/// server, which may do as it likes about it.
+/// Tells each time when somebody wants the guard to end: an editor may know no other process of its terminal. No signal ends
+/// the guard before its child, or nobody would bury that, or find what it leaves behind. An interrupt is for the whole group
+/// of a server, which may do as it likes about it.
 fn wait_for_signals(wanted_by: WantedBy, tell: impl Fn()) {
     use tokio::signal::unix::{SignalKind, signal};
     let waiting = async {

@@ -59,7 +59,8 @@ fn another_program_at_the_sessions_socket_is_neither_told_nor_heard() {
             let (mut stream, _) = listener.accept().unwrap();
             stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
             writeln!(stream, "{allow}").ok();
-            stream.read_to_end(&mut told).unwrap();
+            // Whoever hangs up before it has read all ends it with an error.
+            stream.read_to_end(&mut told).ok();
         }
         told
     });

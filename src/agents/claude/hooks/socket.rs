@@ -232,7 +232,7 @@ mod tests {
 
     #[tokio::test]
     async fn what_is_no_answer_is_taken_for_none() {
-        for said in ["", "what?\n", "[]\n", "{\"output\""] {
+        for said in ["", "what?\n", "7\n", "{\"output\""] {
             let (ours, theirs) = UnixStream::pair().unwrap();
             let asking = tokio::spawn(async move { ask_session(ours, &Value::Null).await.map(|(output, _)| output) });
             let (reader, mut writer) = theirs.into_split();

@@ -53,7 +53,8 @@ impl Place {
     }
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(test)]
+#[cfg(target_os = "linux")]
 mod tests {
     use std::process::{Child, Command, Stdio};
 

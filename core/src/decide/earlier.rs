@@ -57,7 +57,7 @@ pub(super) fn verdict<'a>(
 }
 
 /// Whether two sessions may have the same of something, as far as it is known of both.
-fn fit<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
+fn fit<T: PartialEq + Copy>(one: Option<T>, other: Option<T>) -> bool {
     one.is_none() || other.is_none() || one == other
 }
 

@@ -124,7 +124,7 @@ pub(super) async fn barred(
     let Tried { what } = read_json(request, &door).await?;
     let (what, _) = excerpt(&what, Some(MAX_TRIED));
     match door.hub.inside(peer).await? {
-        Some(inside) => door.hub.record_refusal(&inside, &actor.name, &what).await?,
+        Some(inside) => door.hub.record_refusal(&inside, &actor.name, what).await?,
         None => {
             let what = format!("{what}, by a process that says it runs inside Claude Code");
             door.hub.record_denied(actor.name, what).await?;

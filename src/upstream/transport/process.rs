@@ -197,16 +197,14 @@ impl ServerProcess {
 
     /// Interrupts it, asks it, and kills it; 600 ms at most.
     pub(crate) async fn end(&mut self) {
-        let steps: [(fn(&Self), Duration); 3] = [
-            (|server| server.signal(Signal::INT), AFTER_INT),
-            (|server| server.signal(Signal::TERM), AFTER_TERM),
-            (Self::kill, AFTER_KILL),
-        ];
-        for (step, time) in steps {
+        for (signal, time) in [(Signal::INT, AFTER_INT), (Signal::TERM, AFTER_TERM), (Signal::KILL, AFTER_KILL)] {
             if self.is_gone() {
                 break;
             }
-            step(self);
+            match signal {
+                Signal::KILL => self.kill(),
+                signal => self.signal(signal),
+            }
             let until = Instant::now() + time;
             while !self.is_gone() && Instant::now() < until {
                 tokio::time::sleep(LOOK).await;

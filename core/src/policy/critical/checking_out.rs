@@ -37,7 +37,7 @@ pub(crate) fn checked_out(suspects: &Suspects, call: &Call, context: &Context, d
         context,
         disk,
         folders: Folders::of(suspects, call, context).all,
-        told: suspects.found.iter().flat_map(|command| told_to_git(command)).collect(),
+        told: suspects.found.iter().flat_map(told_to_git).collect(),
         here: context.both(&context.cwd).map(str::to_owned).collect(),
         been: BTreeSet::new(),
         filled: BTreeSet::new(),

@@ -19,7 +19,7 @@ impl Browser {
         let playwright = peer("PORTCULLIS_TEST_PLAYWRIGHT")?;
         let modules = playwright.parent().and_then(|bin| bin.parent()).context("the folder of playwright")?;
         let mut node = Command::new("node");
-        node.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/it/page/browser.mjs")).arg(modules);
+        node.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/it/page/browser.mjs")).arg(modules);
         node.arg(peer("PORTCULLIS_TEST_CHROMIUM")?).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = node.spawn().context("starting node")?;
         let stdin = child.stdin.take().context("its input")?;

@@ -26,6 +26,7 @@ mod http;
 mod ledger;
 mod machine;
 mod model;
+mod program;
 mod rows;
 mod session;
 mod table;
@@ -91,14 +92,14 @@ fn done(result: anyhow::Result<()>) -> ExitCode {
 
 fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     machine::raise_file_limit();
-    let binary = Path::new(env!("CARGO_BIN_EXE_portcullis"));
+    let program = program::released()?;
     if arguments.profile {
-        return counts::profile(arguments.against.as_deref().unwrap_or(binary));
+        return counts::profile(arguments.against.as_deref().unwrap_or(&program));
     }
     if arguments.counts {
-        return counts::check(arguments.against.as_deref().unwrap_or(binary));
+        return counts::check(arguments.against.as_deref().unwrap_or(&program));
     }
-    let mut contenders = contenders(arguments.against.as_deref())?;
+    let mut contenders = contenders(&program, arguments.against.as_deref())?;
     let is_named = |name: &str, wanted: &[String]| wanted.is_empty() || wanted.iter().any(|part| name.contains(part));
     contenders.retain(|contender| is_named(&contender.name, &arguments.only));
     let names: Vec<String> = contenders.iter().map(|contender| contender.name.clone()).collect();
@@ -108,7 +109,7 @@ fn measure(arguments: &Arguments) -> anyhow::Result<()> {
 
     let rounds = arguments.rounds.unwrap_or(if arguments.quick { 3 } else { 5 });
     let pick = if arguments.best { Pick::Best } else { Pick::Median };
-    let mut run = Run { contenders, table: Table::new(pick), rounds, quick: arguments.quick };
+    let mut run = Run { program, contenders, table: Table::new(pick), rounds, quick: arguments.quick };
     for (name, row) in ROWS {
         if is_named(name, &arguments.rows) {
             eprintln!("{name} …");
@@ -123,10 +124,10 @@ fn measure(arguments: &Arguments) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn contenders(against: Option<&Path>) -> anyhow::Result<Vec<Contender>> {
+fn contenders(program: &Path, against: Option<&Path>) -> anyhow::Result<Vec<Contender>> {
     let contender = |name: &str, kind| Contender { name: name.to_owned(), kind };
     let mut all = vec![contender("bun", Kind::Bun(Baseline::bring()?))];
-    all.extend(builds("", Path::new(env!("CARGO_BIN_EXE_portcullis"))));
+    all.extend(builds("", program));
     if let Some(against) = against {
         all.extend(builds("other ", &against.canonicalize()?));
     }

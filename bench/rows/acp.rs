@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -24,10 +24,12 @@ const CLAUDE: usize = 2;
 pub(crate) fn acp(run: &mut Run) -> anyhow::Result<()> {
     let mut table = Table::new(run.table.pick());
     let mut world = World::new()?;
-    world.start_gate()?;
+    world.start_gate(&run.program)?;
     for _ in 0..run.rounds {
         for contender in [NPM, OURS] {
-            world.agent(contender, &mut table).with_context(|| format!("measuring {}", NAMES[contender]))?;
+            world
+                .agent(contender, &run.program, &mut table)
+                .with_context(|| format!("measuring {}", NAMES[contender]))?;
         }
         world.claude_alone(&mut table).context("measuring claude alone")?;
     }
@@ -55,8 +57,8 @@ impl World {
     }
 
     /// Runs before what is measured, as it does on a machine where someone works.
-    fn start_gate(&mut self) -> anyhow::Result<()> {
-        let mut command = self.command(&PathBuf::from(env!("CARGO_BIN_EXE_portcullis")));
+    fn start_gate(&mut self, program: &Path) -> anyhow::Result<()> {
+        let mut command = self.command(program);
         let gate = command.arg("serve").stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
         let gate = self.gate.insert(gate);
         crate::contenders::ready(gate.stdout.take().context("the gate's output")?)?;
@@ -64,7 +66,7 @@ impl World {
     }
 
     /// A program that reaches the model and the gate, and nobody else.
-    fn command(&self, program: &PathBuf) -> Command {
+    fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         let inside = |name: &str| self.folder.path().join(name);
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default()).current_dir(inside("project"));
@@ -84,7 +86,7 @@ impl World {
     }
 
     /// From the start of an agent to the first word of its answer to a prompt.
-    fn agent(&self, contender: usize, table: &mut Table) -> anyhow::Result<()> {
+    fn agent(&self, contender: usize, program: &Path, table: &mut Table) -> anyhow::Result<()> {
         let claude = peer("PORTCULLIS_TEST_CLAUDE")?;
         let mut command = match contender {
             NPM => {
@@ -93,7 +95,7 @@ impl World {
                 command
             }
             _ => {
-                let mut command = self.command(&PathBuf::from(env!("CARGO_BIN_EXE_portcullis")));
+                let mut command = self.command(program);
                 command.arg("acp").env("PORTCULLIS_CLAUDE", claude);
                 command
             }

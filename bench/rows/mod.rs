@@ -8,6 +8,8 @@ mod page;
 mod permission;
 mod speed;
 
+use std::path::PathBuf;
+
 use crate::contenders::{Contender, Server};
 use crate::table::Table;
 pub(crate) use growth::{other_sessions, path_among};
@@ -15,6 +17,8 @@ pub(crate) use speed::{SMALL, one_by_one};
 
 /// One run of the benchmark.
 pub(crate) struct Run {
+    /// Ours, as it is released.
+    pub(crate) program: PathBuf,
     pub(crate) contenders: Vec<Contender>,
     pub(crate) table: Table,
     pub(crate) rounds: usize,

@@ -1,13 +1,16 @@
 //! What holds at every door of the gate: how fast a person may send, and what is refused to a process that an agent runs.
 
+use std::collections::HashSet;
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use portcullis_core::{Input, Inside, InsideAgent, Label, Moment, OWNER, Refusal, Session, State, TokenId};
 use portcullis_wire::error::{Fault, Kind};
 
 use super::{Hub, Trouble, fault_of, now};
-pub(crate) use crate::processes::PeerProcess;
+use crate::locks::locked;
 use crate::processes::{Ancestry, AncestryGap};
+pub(crate) use crate::processes::{PeerProcess, TcpConnection};
 
 impl Hub {
     /// Takes one from the person's rate, which all their tokens share. The owner has none.
@@ -34,11 +37,34 @@ impl Hub {
     }
 
     async fn found_inside(&self, peer: Peer) -> Result<Option<FoundInside>, Trouble> {
-        let (process, takes_unknown) = match peer {
-            Peer::Network => return Ok(None),
-            Peer::Process { process, shows_token } => (process, shows_token),
-            Peer::Service { process } => (process, true),
-        };
+        match peer {
+            Peer::Network => Ok(None),
+            Peer::OwnerOverTcp(connection) => self.found_behind(connection).await,
+            Peer::Process { process, shows_token } => self.found_among(process, shows_token).await,
+            Peer::Service { process } => self.found_among(process, true).await,
+        }
+    }
+
+    /// The agent that shows its owner's token over TCP. That a process is nobody's child says nothing here: the token is
+    /// the way out for whatever has lost its parents.
+    async fn found_behind(&self, connection: TcpConnection) -> Result<Option<FoundInside>, Trouble> {
+        let Some(sessions) = self.outsiders.unless_known(connection) else { return Ok(None) };
+        let looking = tokio::task::spawn_blocking(move || connection.clients());
+        let clients = looking.await.map_err(|_| Trouble::Stopping)?;
+        for client in clients {
+            if let Some(found) = self.found_among(Some(client), true).await? {
+                return Ok(Some(found));
+            }
+        }
+        self.outsiders.add(connection, sessions);
+        Ok(None)
+    }
+
+    async fn found_among(
+        &self,
+        process: Option<PeerProcess>,
+        takes_unknown: bool,
+    ) -> Result<Option<FoundInside>, Trouble> {
         let origin = match process {
             None => None,
             Some(process) => Some(PeerOrigin::of(process).await?),
@@ -126,6 +152,9 @@ pub(crate) enum Peer {
     /// Over the network, where a credential says who it is, and nothing says where it runs.
     #[default]
     Network,
+    /// Over TCP with the owner's own token, which every process of theirs can read. If it runs on this machine, the system
+    /// may tell which one it is.
+    OwnerOverTcp(TcpConnection),
     /// On the Unix socket. The system names the process, or does not.
     Process {
         process: Option<PeerProcess>,
@@ -134,6 +163,47 @@ pub(crate) enum Peer {
     },
     /// A program that the owner named in the configuration, and that is usually nobody's child.
     Service { process: Option<PeerProcess> },
+}
+
+/// Connections whose other end was found outside of every agent. It stays there, unless a session begins that says otherwise:
+/// then all are looked at again.
+#[derive(Default)]
+pub(super) struct Outsiders(Mutex<FoundOutside>);
+
+#[derive(Default)]
+struct FoundOutside {
+    connections: HashSet<u64>,
+    /// How often a session has begun.
+    sessions: u64,
+}
+
+impl Outsiders {
+    /// More connections than anyone answers prompts over.
+    const MOST: usize = 1024;
+
+    /// None where the other end is known to be outside; else how often a session has begun by now.
+    fn unless_known(&self, connection: TcpConnection) -> Option<u64> {
+        let found = locked(&self.0);
+        (!found.connections.contains(&connection.number())).then_some(found.sessions)
+    }
+
+    /// Remembers a connection that was looked at when so many sessions had begun, unless another has since.
+    fn add(&self, connection: TcpConnection, sessions: u64) {
+        let mut found = locked(&self.0);
+        if found.sessions != sessions {
+            return;
+        }
+        if found.connections.len() >= Self::MOST {
+            found.connections.clear();
+        }
+        found.connections.insert(connection.number());
+    }
+
+    pub(super) fn session_has_begun(&self) {
+        let mut found = locked(&self.0);
+        found.connections.clear();
+        found.sessions += 1;
+    }
 }
 
 /// A process that runs inside an agent, or may.

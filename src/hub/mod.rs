@@ -26,7 +26,7 @@ use portcullis_core::{Answer, Event, EventId, Goodbye, Input, Limits, Moment, No
 use portcullis_wire::error::{Fault, Kind};
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub(crate) use admission::{Peer, PeerProcess};
+pub(crate) use admission::{Peer, PeerProcess, TcpConnection};
 #[cfg(test)]
 pub(crate) use answers::named_in_full;
 pub(crate) use names::{find_ask_to_show, find_event, find_session, find_token};
@@ -152,6 +152,8 @@ pub(crate) struct Hub {
     device_rates: Arc<rate::Rates>,
     /// How many refusals of each agent are written down.
     denials: Arc<denials::Denials>,
+    /// Who showed the owner's token over TCP and is no agent. Changed by those who look, and when a session begins.
+    outsiders: Arc<admission::Outsiders>,
 }
 
 impl Hub {
@@ -286,7 +288,9 @@ impl Hub {
     async fn attach(&self, session: SessionId, input: Input, outlet: Outlet) -> Result<Answer, Trouble> {
         let (reply, answer) = oneshot::channel();
         self.send(HubCommand::Attach { input: Box::new(input), session, outlet, reply }).await?;
-        answer.await.map_err(|_| Trouble::Stopping)?
+        let attached = answer.await.map_err(|_| Trouble::Stopping)?;
+        self.outsiders.session_has_begun();
+        attached
     }
 
     /// The process behind an outlet has gone: with a word the session has ended, without one it was lost.

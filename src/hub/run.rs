@@ -72,6 +72,7 @@ pub(crate) async fn start(
         rates: Arc::new(Rates::new(limits.rate, limits.burst)),
         device_rates: Arc::new(Rates::new(limits.device_rate, limits.device_burst)),
         denials: Arc::clone(&denials),
+        outsiders: Arc::default(),
     };
     let mut hub_loop = HubLoop {
         state: State::new(limits.state.clone()),

@@ -5,11 +5,11 @@ mod editors;
 mod own_program;
 mod peer;
 mod server_of_agent;
+mod sockets;
 mod started_with;
 mod stat;
 
 use std::fs;
-use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 pub(crate) use ancestry::{AgentAbove, Ancestry, AncestryGap};
@@ -17,6 +17,7 @@ pub(crate) use editors::{EditorProcess, serving_editors, wait_for_end_of_editor_
 pub(crate) use own_program::{has_our_bytes, own_file};
 pub(crate) use peer::PeerProcess;
 pub(crate) use server_of_agent::is_server_of_agent;
+pub(crate) use sockets::{TcpConnection, holder_of_port};
 pub(crate) use started_with::{StartedWith, started_with};
 use stat::StatLine;
 
@@ -201,44 +202,8 @@ fn name_of(pid: u32) -> String {
     fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
 }
 
-/// `portcullis (pid 123)`, as far as this user may see it.
-pub(crate) fn holder_of_port(address: SocketAddr) -> Option<String> {
-    let inode = listening_inode(address.port())?;
-    let wanted = format!("socket:[{inode}]");
-    for process in fs::read_dir("/proc").ok()?.flatten() {
-        let Some(pid) = process.file_name().to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        let Ok(descriptors) = fs::read_dir(process.path().join("fd")) else { continue };
-        let holds =
-            descriptors.flatten().any(|fd| fs::read_link(fd.path()).is_ok_and(|to| to.as_os_str() == wanted.as_str()));
-        if holds {
-            return Some(format!("{} (pid {pid})", name_of(pid)));
-        }
-    }
-    Some("a process of another user".to_owned())
-}
-
-/// The inode of the socket that listens on the port. Only Linux tells; elsewhere there is no such file.
-fn listening_inode(port: u16) -> Option<u64> {
-    const LISTENING: &str = "0A";
-    let tables = ["/proc/net/tcp", "/proc/net/tcp6"].map(|path| fs::read_to_string(path).unwrap_or_default());
-    tables.iter().flat_map(|table| table.lines().skip(1)).find_map(|row| {
-        let columns: Vec<&str> = row.split_whitespace().collect();
-        let (_, hex) = columns.get(1)?.rsplit_once(':')?;
-        let here = u16::from_str_radix(hex, 16).ok()? == port && *columns.get(3)? == LISTENING;
-        here.then(|| columns.get(9)?.parse().ok()).flatten()
-    })
-}
-
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    #[test]
-    fn the_holder_of_a_port_is_named() {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let holder = super::holder_of_port(listener.local_addr().unwrap()).unwrap();
-        assert!(holder.contains(&format!("(pid {})", std::process::id())), "{holder}");
-    }
-
-    #[cfg(target_os = "linux")]
     #[test]
     fn a_process_that_has_ended_is_not_alive_although_nobody_has_asked_how() {
         use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};

@@ -103,8 +103,10 @@ fn access(access: RouteAccess) -> String {
 fn from_inside(from_inside: FromInside) -> &'static str {
     match from_inside {
         FromInside::Served => "",
-        FromInside::VerdictsRefused => " A verdict is refused to what an agent runs, when it comes over the socket.",
-        FromInside::Refused(_) => " Refused to what an agent runs, when it comes over the socket.",
+        FromInside::VerdictsRefused => {
+            " A verdict is refused to what an agent runs, over the socket or with the owner's token."
+        }
+        FromInside::Refused(_) => " Refused to what an agent runs, over the socket or with the owner's token.",
     }
 }
 

@@ -8,7 +8,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::watch;
 
 use super::guard::Transport;
-use crate::hub::{Known, Peer, Roster, now};
+use crate::hub::{Known, Peer, Roster, TcpConnection, now};
 
 /// What the gate knows people by.
 pub(crate) struct Credentials {
@@ -36,30 +36,38 @@ pub(super) struct Caller {
 impl Credentials {
     pub(super) fn caller(&self, headers: &HeaderMap, transport: Transport) -> Caller {
         let shows_token = bearer(headers).is_some();
-        let (via, peer) = match transport {
-            Transport::Tcp(_) | Transport::Public => (Via::Http, Peer::Network),
-            Transport::Socket { process } => (Via::Socket, Peer::Process { process, shows_token }),
+        let process = match transport {
+            Transport::Tcp(_, connection) | Transport::Public(connection) => match bearer(headers) {
+                Some(Some(token)) => return self.caller_by_token(token, connection),
+                Some(None) => return Caller::default(),
+                None if transport.is_public() => return Caller::default(),
+                None => {
+                    let dev = self.dev_sender.as_deref().filter(|dev| speaks_as(headers, dev));
+                    return Caller { actor: dev.map(dev_actor), ..Caller::default() };
+                }
+            },
+            Transport::Socket { process } => process,
         };
         let (actor, token) = match bearer(headers) {
-            Some(Some(token)) => self.bearer_of(token, via),
+            Some(Some(token)) => self.bearer_of(token, Via::Socket),
             Some(None) => (None, None),
             // The socket lies in a folder that only this user can enter, and the other end is this user.
-            None if via == Via::Socket => (Some(self.owner(via)), None),
-            None if transport == Transport::Public => (None, None),
-            None => (self.dev_sender.as_deref().filter(|dev| speaks_as(headers, dev)).map(dev_actor), None),
+            None => (Some(self.owner(Via::Socket)), None),
         };
-        Caller { actor, token, peer }
+        Caller { actor, token, peer: Peer::Process { process, shows_token } }
     }
 
     /// Who shows this token over the network.
-    pub(super) fn caller_by_token(&self, token: &str) -> Caller {
-        let (actor, token) = self.bearer_of(token, Via::Http);
-        Caller { actor, token, peer: Peer::Network }
+    pub(super) fn caller_by_token(&self, token: &str, connection: TcpConnection) -> Caller {
+        match self.bearer_of(token, Via::Http) {
+            (Some(_), None) => self.caller_as_owner(connection),
+            (actor, token) => Caller { actor, token, peer: Peer::Network },
+        }
     }
 
     /// Someone who has shown the owner's token before: it is the same for as long as the gate runs.
-    pub(super) fn caller_as_owner(&self) -> Caller {
-        Caller { actor: Some(self.owner(Via::Http)), token: None, peer: Peer::Network }
+    pub(super) fn caller_as_owner(&self, connection: TcpConnection) -> Caller {
+        Caller { actor: Some(self.owner(Via::Http)), token: None, peer: Peer::OwnerOverTcp(connection) }
     }
 
     fn bearer_of(&self, token: &str, via: Via) -> (Option<Actor>, Option<Known>) {
@@ -148,7 +156,8 @@ mod tests {
     }
 
     fn tcp() -> Transport {
-        Transport::Tcp("127.0.0.1:8788".parse().unwrap())
+        let address = "127.0.0.1:8788".parse().unwrap();
+        Transport::Tcp(address, TcpConnection::new(address, "127.0.0.1:40000".parse().unwrap()))
     }
 
     #[test]

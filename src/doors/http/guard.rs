@@ -9,17 +9,23 @@ use hyper::{Method, Request};
 use portcullis_wire::error::{Fault, Kind};
 
 use super::credentials::Credentials;
-use crate::hub::PeerProcess;
+use crate::hub::{PeerProcess, TcpConnection};
 
 /// What a connection came over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Transport {
     /// With the address that we listen on.
-    Tcp(SocketAddr),
+    Tcp(SocketAddr, TcpConnection),
     /// The listener that a proxy or a tunnel of the owner's ends at.
-    Public,
+    Public(TcpConnection),
     /// With the process at the other end, where the system tells.
     Socket { process: Option<PeerProcess> },
+}
+
+impl Transport {
+    pub(super) fn is_public(self) -> bool {
+        matches!(self, Self::Public(_))
+    }
 }
 
 /// Refuses a request for another Host or from a page of another site, and adds to any other who sent it.
@@ -32,13 +38,13 @@ pub(super) fn admit(
     let headers = request.headers();
     check_target(&request)?;
     match transport {
-        Transport::Tcp(address) => {
+        Transport::Tcp(address, _) => {
             check_host(headers, address)?;
             if !opens_the_page(&request) {
                 check_origin(headers, address)?;
             }
         }
-        Transport::Public => {
+        Transport::Public(_) => {
             let public = public.ok_or_else(foreign_host)?;
             public.check_host(headers)?;
             if !opens_the_page(&request) {

@@ -72,7 +72,7 @@ pub(crate) use mcp::McpLooks;
 pub(crate) use start::{NewProcess, Starter};
 
 use crate::files::FileStore;
-use crate::hub::{Hub, PeerProcess, link as hub_link};
+use crate::hub::{Hub, PeerProcess, TcpConnection, link as hub_link};
 use crate::push::PushService;
 use guard::Transport;
 use response::refuse;
@@ -219,7 +219,7 @@ impl Door {
 pub(crate) async fn serve_tcp(listener: TcpListener, door: Arc<Door>, stop: CancellationToken) {
     let Ok(address) = listener.local_addr() else { return };
     let router = routes::router(&door);
-    accept(listener, Transport::Tcp(address), door, router, stop).await;
+    accept(listener, |connection| Transport::Tcp(address, connection), door, router, stop).await;
 }
 
 /// Serves what may be reached from elsewhere until `stop`.
@@ -228,17 +228,25 @@ pub(crate) async fn serve_public(listener: TcpListener, door: Arc<Door>, stop: C
     accept(listener, Transport::Public, door, router, stop).await;
 }
 
-async fn accept(listener: TcpListener, transport: Transport, door: Arc<Door>, router: Router, stop: CancellationToken) {
+async fn accept(
+    listener: TcpListener,
+    transport: impl Fn(TcpConnection) -> Transport,
+    door: Arc<Door>,
+    router: Router,
+    stop: CancellationToken,
+) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = stop.cancelled() => return,
         };
         match accepted {
-            Ok((stream, _)) => {
+            Ok((stream, theirs)) => {
+                // Gone already.
+                let Ok(ours) = stream.local_addr() else { continue };
                 // Without this a small answer waits for the client's acknowledgement.
                 drop(stream.set_nodelay(true));
-                connection(stream, transport, &door, &router);
+                connection(stream, transport(TcpConnection::new(ours, theirs)), &door, &router);
             }
             Err(error) => pause_after(&error).await,
         }
@@ -278,8 +286,8 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let places = match transport {
-        Transport::Tcp(_) => &door.connections,
-        Transport::Public => &door.public_connections,
+        Transport::Tcp(..) => &door.connections,
+        Transport::Public(_) => &door.public_connections,
         Transport::Socket { .. } => &door.socket_connections,
     };
     let Ok(permit) = Arc::clone(places).try_acquire_owned() else {
@@ -291,8 +299,8 @@ where
         let mut stream = stream;
         let unread = match transport {
             // Most requests are plain, and are answered there; the first other one is for the server, as are all after it.
-            Transport::Tcp(address) => plain_post::serve(&mut stream, address, &door).await,
-            Transport::Public | Transport::Socket { .. } => Some(BytesMut::new()),
+            Transport::Tcp(address, connection) => plain_post::serve(&mut stream, address, connection, &door).await,
+            Transport::Public(_) | Transport::Socket { .. } => Some(BytesMut::new()),
         };
         let Some(unread) = unread else { return drop(permit) };
         let requests = RequestCount::default();
@@ -302,7 +310,7 @@ where
             requests.begin();
             async move {
                 let answer = match guard::admit(request, transport, &door.credentials, door.public.as_ref()) {
-                    Ok(request) if transport != Transport::Public && routes::is_say(&request) => {
+                    Ok(request) if !transport.is_public() && routes::is_say(&request) => {
                         Ok(routes::say_anywhere(door, request).await)
                     }
                     Ok(request) => router.call(request).await,

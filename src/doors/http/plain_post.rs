@@ -29,6 +29,7 @@ use super::credentials::{Caller, token_in};
 use super::guard::is_ours;
 use super::response::ErrorStyle;
 use super::say::{Taken, answered, say_plainly};
+use crate::hub::TcpConnection;
 use known_head::KnownHead;
 
 /// Bytes of the largest plain request, head and body.
@@ -36,7 +37,12 @@ const LARGEST: usize = 8 << 10;
 
 /// Answers plain requests for as long as they come. Returns what was read of the first other one, or none when the
 /// connection is over.
-pub(super) async fn serve<S>(stream: &mut S, address: SocketAddr, door: &Door) -> Option<BytesMut>
+pub(super) async fn serve<S>(
+    stream: &mut S,
+    address: SocketAddr,
+    connection: TcpConnection,
+    door: &Door,
+) -> Option<BytesMut>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -65,12 +71,12 @@ where
         }
         let (read, caller, next) = match known.read(&buffer) {
             Some(read) => {
-                let caller = known.caller(door);
+                let caller = known.caller(door, connection);
                 (read, caller, None)
             }
             None => {
                 let Some(read) = PlainPost::read(&buffer, address) else { return Some(buffer) };
-                let caller = door.credentials.caller_by_token(read.0.token);
+                let caller = door.credentials.caller_by_token(read.0.token, connection);
                 let next = KnownHead::of(&buffer, &read, &caller);
                 (read, caller, next)
             }

@@ -7,8 +7,8 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use hyper::header::HeaderValue;
 use portcullis_core::{
-    Address, Answer, Attribute, ChatId, EventId, IdempotencyKey, Input, Inside, InsideAgent, Label, SaidText,
-    check_attributes, is_of_query,
+    Address, Answer, Attribute, Behavior, ChatId, Code, EventId, IdempotencyKey, Input, Inside, InsideAgent, Label,
+    SaidText, check_attributes, is_of_query,
 };
 use portcullis_wire::api::{Accepted, NewEvent, Recorded};
 use portcullis_wire::error::{Fault, Kind};
@@ -25,7 +25,7 @@ use super::files::{not_kept, on_disk, staged};
 use super::metrics::Counters;
 use super::response::{ErrorResponse, ErrorStyle, Json, wants_json};
 use crate::files::{FileStore, MOST_FILES};
-use crate::hub::{fault_of, find_session, mint, now};
+use crate::hub::{Peer, fault_of, find_session, mint, now};
 
 /// Whom the text is for. Other keys of the query are attributes of the event.
 #[derive(Debug, Default, Deserialize, PartialEq, Eq)]
@@ -142,7 +142,7 @@ async fn submit_with_files(
 /// Whether the sender has sent an event under this key: its files are that event's by now.
 async fn is_repeated(door: &Door, permitted: &Permitted, key: Option<&str>) -> Result<bool, Fault> {
     let Some(key) = key.map(str::to_owned) else { return Ok(false) };
-    let inside = door.hub.inside(permitted.peer).await?;
+    let inside = agent_of(door, permitted, None).await?;
     let name = inside.map_or_else(|| permitted.actor.name.clone(), |inside| inside.agent_name());
     Ok(door.hub.look(move |state| state.knows_key(&name, &key, now())).await?)
 }
@@ -209,7 +209,7 @@ async fn submit(
     let reply_to = to.reply_to.as_deref().map(str::parse).transpose().map_err(unknown)?;
     let text = SaidText::new(text);
     // What an agent runs answers no prompt and directs no session, although it has its owner's credential.
-    let inside = door.hub.inside(permitted.peer).await?;
+    let inside = agent_of(door, &permitted, text.verdict()).await?;
     let origin = inside.as_ref().and_then(unknown_origin);
     let by = permitted.actor;
     let input = Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key };
@@ -220,6 +220,18 @@ async fn submit(
     };
     Counters::count(counter);
     answered.map(|answer| Taken { answer, origin })
+}
+
+/// The agent that the sender runs in. Over TCP only a verdict is worth the look at all processes of this machine.
+async fn agent_of(
+    door: &Door,
+    permitted: &Permitted,
+    verdict: Option<(Behavior, Code)>,
+) -> Result<Option<Inside>, Fault> {
+    match permitted.peer {
+        Peer::OwnerOverTcp(_) if verdict.is_none() => Ok(None),
+        peer => Ok(door.hub.inside(peer).await?),
+    }
 }
 
 /// Something that was said and taken.

@@ -275,3 +275,37 @@ fn whose_child_a_process_is_cannot_be_hidden() {
     // A person in a terminal of their own, which this test is.
     home.run(&["ask", "deny", "abcde"]).ok();
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn the_owners_token_answers_nothing_in_the_hands_of_an_agent() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &[]);
+    gate.open_prompt(&session, "abcde");
+    let curl = format!("curl -s -w '%{{http_code}}' -H 'authorization: Bearer {}'", home.token());
+    let root = format!("http://{}", gate.address());
+    let admin = format!(
+        "{root}/api/v1/tokens -H 'content-type: application/json' -d '{{\"person\":\"eve\",\"role\":\"admin\"}}'"
+    );
+    for what in [
+        format!("{root}/ -d 'yes abcde'"),
+        format!("{root}/api/v1/events -H 'content-type: application/json' -d '{{\"text\":\"yes abcde\"}}'"),
+        format!("'{root}/?label=any' -H 'expect:' -H 'x-other: 1' -d 'yes abcde'"),
+        admin,
+    ] {
+        let ran = inside(&home, &format!("{curl} {what}"));
+        assert!(ran.stdout.ends_with("403") && ran.stdout.contains("inside"), "{what}: {ran:?}");
+    }
+    assert_eq!((session.verdict_count(), gate.ask("abcde")["state"].clone()), (0, json!("open")));
+    assert_eq!(home.records("access_denied").len(), 4);
+    // It may speak, and who is no agent may do all of it, over one connection as well.
+    assert!(inside(&home, &format!("{curl} {root}/ -d hello")).stdout.ends_with("200"));
+    let mut command = home.program("sh");
+    command.args([
+        "-c",
+        &format!("{curl} {root}/ -d hello --next {curl} {root}/ -d 'yes abcde'").replace("--next curl", "--next"),
+    ]);
+    let said = Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE).ok().stdout;
+    assert!(said.ends_with("verdict recorded200"), "{said}");
+}

@@ -3,6 +3,7 @@
 use super::{PlainPost, number};
 use crate::doors::http::Door;
 use crate::doors::http::credentials::Caller;
+use crate::hub::TcpConnection;
 
 /// What was read of a head, and what is compared to know that another would be read alike.
 #[derive(Default)]
@@ -45,10 +46,10 @@ impl KnownHead {
     }
 
     /// Who sends it.
-    pub(super) fn caller(&self, door: &Door) -> Caller {
+    pub(super) fn caller(&self, door: &Door, connection: TcpConnection) -> Caller {
         match self.is_owners {
-            true => door.credentials.caller_as_owner(),
-            false => door.credentials.caller_by_token(&self.token),
+            true => door.credentials.caller_as_owner(connection),
+            false => door.credentials.caller_by_token(&self.token, connection),
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) fn variables_of<const COUNT: usize>(pid: u32, names: [&str; COUNT]) -
             let value = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
             Some(OsStr::from_bytes(value).to_owned())
         };
-        environment.split(|byte| *byte == 0).filter_map(of_name).last()
+        environment.split(|byte| *byte == 0).filter_map(of_name).next_back()
     };
     Some(names.map(value))
 }

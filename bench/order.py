@@ -132,11 +132,11 @@ def ran(folder):
 
 
 def functions(binary):
-    """The functions of the program, by name, with address and size. What the compiler numbered anew is left out."""
+    """The functions of the program, by name, with address and size. Some names end with a number that stands for the crate
+    and its version: they hold for crates that others wrote, and of ours until the next change."""
     listed = subprocess.run(["nm", "-S", "--defined-only", binary], check=True, capture_output=True, text=True).stdout
     rows = (line.split(None, 3) for line in listed.splitlines())
-    return {row[3]: (int(row[0], 16), int(row[1], 16)) for row in rows
-            if len(row) == 4 and row[2] in "tTwW" and ".llvm." not in row[3]}
+    return {row[3]: (int(row[0], 16), int(row[1], 16)) for row in rows if len(row) == 4 and row[2] in "tTwW"}
 
 
 def main():

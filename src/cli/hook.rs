@@ -195,8 +195,8 @@ fn begun(wake_file: &Path) -> Option<SystemTime> {
 /// a project can set any variable.
 fn agent() -> u32 {
     let parent = std::os::unix::process::parent_id();
-    let above = processes::lineage(parent);
-    number("CLAUDE_PID").filter(|said| above.contains(said)).unwrap_or_else(|| processes::agent_above(parent))
+    let is_above = |said: &u32| processes::lineage(parent).any(|pid| pid == *said);
+    number("CLAUDE_PID").filter(is_above).unwrap_or_else(|| processes::agent_above(parent))
 }
 
 /// Whether the agent's holder serves it: it is known by where it listens. That a guard is above it says nothing, for anyone

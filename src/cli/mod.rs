@@ -170,8 +170,8 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
         say(help::FIRST_STEPS);
         return Ok(ExitCode::from(NO_COMMAND));
     }
-    let parsed = help::command().try_get_matches_from(&arguments).and_then(|it| Cli::from_arg_matches(&it));
-    let cli = match parsed {
+    let parsed = || help::command().try_get_matches_from(&arguments).and_then(|it| Cli::from_arg_matches(&it));
+    let cli = match alone(&arguments).map_or_else(parsed, |command| Ok(Cli { command })) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors; clap knows which is which, and where each is printed.
@@ -228,6 +228,21 @@ pub(crate) fn run(arguments: impl IntoIterator<Item = OsString>) -> anyhow::Resu
     // A blocked read of standard input must not keep the process.
     runtime.shutdown_background();
     code
+}
+
+/// What Claude Code starts again and again, read without the rest of the command line, which takes longer to put together
+/// than these take to answer. What does not fit is left to the whole, which says why.
+fn alone(arguments: &[OsString]) -> Option<Command> {
+    fn read<T: clap::Args>(words: &[OsString]) -> Option<T> {
+        let command = T::augment_args(clap::Command::new("portcullis"));
+        T::from_arg_matches(&command.try_get_matches_from(words).ok()?).ok()
+    }
+    let words = arguments.get(1..)?;
+    match words.first()?.to_str()? {
+        "channel" => read(words).map(Command::Channel),
+        "hook" => read(words).map(Command::Hook),
+        _ => None,
+    }
 }
 
 /// The stack of a thread that waits for files or judges a line, which functions read that call themselves, to a bounded depth.
@@ -303,5 +318,25 @@ where
         writer.write_str("note: ")?;
         context.field_format().format_fields(writer.by_ref(), event)?;
         writer.write_char('\n')
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_claude_code_starts_is_read_alone_and_everything_else_with_the_whole() {
+        let read = |line: &str| alone(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
+        assert!(matches!(read("portcullis channel"), Some(Command::Channel(_))));
+        assert!(matches!(read("portcullis channel --label api --one-way"), Some(Command::Channel(_))));
+        assert!(matches!(read("portcullis hook --installed 6"), Some(Command::Hook(_))));
+        for line in ["channel --help", "channel -h", "channel --lable api", "channel api", "hook --installed six"] {
+            let line = format!("portcullis {line}");
+            assert!(read(&line).is_none(), "{line} is left to the whole, which shows its help or says what is wrong");
+        }
+        for line in ["portcullis", "portcullis run", "portcullis help channel", "portcullis --version channel"] {
+            assert!(read(line).is_none(), "{line}");
+        }
     }
 }

@@ -236,7 +236,7 @@ impl PeerOrigin {
     async fn of(process: PeerProcess) -> Result<Self, Trouble> {
         let looking = tokio::task::spawn_blocking(move || {
             let ancestry = process.ancestry().below(std::process::id());
-            let (claude_codes, has_agent) = (ancestry.claude_codes(), ancestry.agent().is_some());
+            let (claude_codes, has_agent) = (ancestry.claude_codes().to_vec(), ancestry.agent().is_some());
             let is_orphan = ancestry.gap() == Some(AncestryGap::Orphaned);
             let orphan = is_orphan.then(|| process.identity()).flatten();
             Self { ancestry, claude_codes, has_agent, orphan }

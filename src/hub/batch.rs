@@ -75,6 +75,23 @@ pub(super) struct Batch {
     spare: Vec<Append>,
 }
 
+/// An ask comes within this after its id was drawn, but for one that a process asks again, which has lost its gate.
+const DRAWN_WITHIN: u64 = 60_000;
+
+/// Whether nobody can have written of what the record begins. The id of an event is drawn where it comes in; only with a key
+/// may it come a second time. That of an ask is drawn by the process that asks, and one of just now is either new or known
+/// to the state, which was asked before: to look for it in the journal each time would keep the person's question waiting.
+fn is_fresh(record: &Record, at: Moment) -> bool {
+    match record {
+        Record::Received { event, .. } => event.idempotency_key.is_none(),
+        Record::Asked { ask } => {
+            let drawn = ask.id.at();
+            at.since(drawn).max(drawn.since(at)) < DRAWN_WITHIN
+        }
+        _ => false,
+    }
+}
+
 /// Appends that were kept for their room, at most, and bytes of a body in one of them.
 const SPARE: usize = 128;
 const SPARE_BODY: usize = 2 << 10;
@@ -122,9 +139,7 @@ impl Batch {
         append.subject.clear();
         subject.put_into(&mut append.subject);
         append.after = after;
-        // The id of an event is drawn where it comes in; only with a key may it come a second time.
-        append.fresh =
-            matches!(records.first(), Some(Record::Received { event, .. }) if event.idempotency_key.is_none());
+        append.fresh = records.first().is_some_and(|record| is_fresh(record, at));
         self.appends.push(append);
         self.subjects.push(subject);
         Ok(self.appends.len() - 1)
@@ -159,5 +174,38 @@ impl Batch {
         if self.appends.is_empty() {
             (self.appends, self.subjects) = (appends, subjects);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use portcullis_core::{Ask, AskId, Code, Details, Source, Text};
+
+    use super::*;
+
+    #[test]
+    fn only_an_ask_whose_id_was_drawn_just_now_is_taken_for_new_at_its_word() {
+        let now = 1_000 * DRAWN_WITHIN;
+        let is_fresh = |drawn: u64| {
+            let ask = Ask {
+                id: AskId::new(Moment(drawn), 1),
+                code: Code::from_entropy(1),
+                session: SessionId::new(Moment(1), 1),
+                source: Source::Channel,
+                origin: String::new(),
+                tool: "Bash".to_owned(),
+                description: Text::new(""),
+                preview: Text::new(""),
+                details: Box::new(Details::default()),
+                at: Moment(now),
+            };
+            let mut batch = Batch::default();
+            let record = Record::Asked { ask };
+            batch.add(record.subject(), None, Moment(now), &[record]).unwrap();
+            batch.appends[0].fresh
+        };
+        assert!(is_fresh(now) && is_fresh(now - 1_000) && is_fresh(now + 1_000));
+        assert!(!is_fresh(now - DRAWN_WITHIN), "a process may ask again that had lost its gate");
+        assert!(!is_fresh(now + DRAWN_WITHIN), "its clock says nothing");
     }
 }

@@ -1,12 +1,15 @@
 //! Whose child a process is, and whether that can still be told.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs;
+use std::iter;
+use std::sync::OnceLock;
 use std::time::Duration;
 
+use super::started_with::variables_of;
 #[cfg(target_os = "linux")]
-use super::stat::StatLine;
-use super::{is_claude_code, is_guard, is_holder, is_reaper, started_with};
+use super::stat::{StatLine, read_of};
+use super::{is_claude_code, is_guard, is_holder, is_reaper};
 use crate::fixed;
 
 /// The user who may become any other.
@@ -26,6 +29,8 @@ pub(crate) struct Ancestry {
     gap: Option<AncestryGap>,
     /// Where the line was not followed any further: nothing is said of this process.
     end: u64,
+    /// Those among them, once it was asked for.
+    claude_codes: OnceLock<Vec<u32>>,
 }
 
 /// Why the ancestors of a process cannot be told for certain.
@@ -56,17 +61,23 @@ impl Ancestry {
     pub(crate) fn of(pid: u32) -> Self {
         // Tests may run inside an agent themselves: they are the end of the world for what they start.
         let end = fixed::number("TOP_PROCESS", 0);
-        let is_own = pid == std::process::id();
-        let pid = if is_own { pid_in_proc().unwrap_or(pid) } else { pid };
-        let mut ancestry = Self::followed(pid, end, rustix::process::geteuid().as_raw(), Stat::of);
-        if is_own && pid == 1 {
+        let first = as_in_proc(pid);
+        let (us, up) = (rustix::process::geteuid().as_raw(), uptime());
+        let mut ancestry = Self::followed(first, end, us, |pid| Stat::of(pid, up), user_of);
+        if pid == std::process::id() && first == 1 {
             ancestry.gap = Some(AncestryGap::Alone);
         }
         ancestry
     }
 
     /// From parent to parent, by what is told of each process, up to the first process of the system or to `end`.
-    fn followed(pid: u32, end: u64, us: u32, stat_of: impl Fn(u32) -> Option<Stat>) -> Self {
+    fn followed(
+        pid: u32,
+        end: u64,
+        us: u32,
+        stat_of: impl Fn(u32) -> Option<Stat>,
+        user_of: impl Fn(u32) -> Option<u32>,
+    ) -> Self {
         let mut line = vec![pid];
         let mut stats: Vec<Stat> = vec![];
         let gap = loop {
@@ -78,19 +89,21 @@ impl Ancestry {
             let parent = stat.parent;
             stats.push(stat);
             if parent <= 1 {
-                break orphaned(&line, &stats, us);
+                break orphaned(&line, &stats, us, user_of);
             }
             if line.len() >= DEEPEST {
                 break Some(AncestryGap::TooDeep);
             }
             line.push(parent);
         };
-        Self { line, ages: stats.into_iter().filter_map(|stat| stat.age).collect(), gap, end }
+        let ages = stats.into_iter().filter_map(|stat| stat.age).collect();
+        Self { line, ages, gap, end, claude_codes: OnceLock::new() }
     }
 
     /// Only the process itself: the others are not its own.
     pub(super) fn cut_off(self, gap: AncestryGap) -> Self {
-        Self { line: self.line.into_iter().take(1).collect(), ages: vec![], gap: Some(gap), ..self }
+        let line = self.line.into_iter().take(1).collect();
+        Self { line, ages: vec![], gap: Some(gap), claude_codes: OnceLock::new(), ..self }
     }
 
     /// How long it and those it descends from have run, as far as the system tells.
@@ -102,7 +115,7 @@ impl Ancestry {
     /// started has run for longer. What only takes over those whose parents are gone has started none of them. An editor
     /// that was opened from a desktop is known by this alone.
     pub(crate) fn is_older_than(&self, agent: Option<u32>, attached: Duration) -> bool {
-        let running = agent.and_then(Stat::of).and_then(|stat| stat.age);
+        let running = agent.and_then(|agent| Stat::of(agent, uptime())).and_then(|stat| stat.age);
         let age = self.age().filter(|_| self.gap == Some(AncestryGap::Orphaned));
         age.is_some_and(|age| age > longest(running, attached))
     }
@@ -126,6 +139,7 @@ impl Ancestry {
         if let Some(at) = self.line.iter().position(|pid| *pid == top) {
             self.line.truncate(at);
             self.gap = None;
+            self.claude_codes = OnceLock::new();
         }
         self
     }
@@ -154,13 +168,27 @@ impl Ancestry {
     pub(crate) fn outermost_claude_code(&self) -> Option<u32> {
         // A test that plays Claude Code has nothing in its own environment that it gives to what it starts.
         let tester = fixed::number("TESTER", 0);
-        self.claude_codes().into_iter().rfind(|pid| u64::from(*pid) != tester)
+        self.claude_codes().iter().copied().rfind(|pid| u64::from(*pid) != tester)
     }
 
     /// The Claude Codes above, nearest first: by their names, and by what they have started.
-    pub(crate) fn claude_codes(&self) -> Vec<u32> {
-        claude_codes(self.line(), self.end, is_claude_code, mark_of)
+    pub(crate) fn claude_codes(&self) -> &[u32] {
+        self.claude_codes.get_or_init(|| claude_codes(self.line(), self.end, is_claude_code, mark_of))
     }
+}
+
+/// A process and those it descends from, nearest first, each looked up when it is asked for.
+pub(super) fn line_from(pid: u32) -> impl Iterator<Item = u32> {
+    let end = fixed::number("TOP_PROCESS", 0);
+    let above = move |last: &u32| {
+        let parent = if u64::from(*last) == end { None } else { parent_of(*last) };
+        parent.filter(|parent| *parent > 1)
+    };
+    iter::successors(Some(as_in_proc(pid)), above).take(DEEPEST)
+}
+
+fn as_in_proc(pid: u32) -> u32 {
+    if pid == std::process::id() { pid_in_proc().unwrap_or(pid) } else { pid }
 }
 
 /// The number by which `/proc` knows this process: in a namespace of its own a process has another one than outside of it.
@@ -181,9 +209,9 @@ fn longest(running: Option<Duration>, attached: Duration) -> Duration {
 struct AgentMark(OsString);
 
 fn mark_of(pid: u32) -> Option<AgentMark> {
-    let mut environment = started_with(pid)?;
-    environment.remove(OsStr::new("CLAUDECODE")).filter(|mark| !mark.is_empty())?;
-    environment.remove(OsStr::new("CLAUDE_CODE_SESSION_ID")).map(AgentMark)
+    let [mark, session] = variables_of(pid, ["CLAUDECODE", "CLAUDE_CODE_SESSION_ID"])?;
+    mark.filter(|mark| !mark.is_empty())?;
+    session.map(AgentMark)
 }
 
 /// Those above the first of the line that are named so, and those that have given their child a mark which they do not have
@@ -209,24 +237,34 @@ pub(crate) enum AgentAbove {
 }
 
 /// What the system tells of one process.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Stat {
     parent: u32,
     /// The process that leads its session: a shell in its terminal, a service, a command that an agent runs.
     leader: Option<u32>,
     has_terminal: bool,
-    /// The user who started it. Whose file it is that runs changes nothing of that.
-    user: Option<u32>,
     age: Option<Duration>,
 }
 
 #[cfg(target_os = "linux")]
 impl Stat {
-    fn of(pid: u32) -> Option<Self> {
-        let user = fs::read_to_string(format!("/proc/{pid}/status")).ok().and_then(|status| real_user(&status));
+    /// The system has been up for so many seconds.
+    fn of(pid: u32, up: Option<f64>) -> Option<Self> {
         let StatLine { parent, leader, has_terminal, start, .. } = StatLine::of(pid)?;
-        Some(Self { parent, leader: Some(leader), has_terminal, user, age: age_of(start) })
+        let age = up.map(|up| age_of(start, up));
+        Some(Self { parent, leader: Some(leader), has_terminal, age })
     }
+}
+
+#[cfg(target_os = "linux")]
+fn parent_of(pid: u32) -> Option<u32> {
+    StatLine::of(pid).map(|line| line.parent)
+}
+
+/// The user who started it. Whose file it is that runs changes nothing of that.
+#[cfg(target_os = "linux")]
+fn user_of(pid: u32) -> Option<u32> {
+    real_user(&String::from_utf8(read_of(pid, "status")?).ok()?)
 }
 
 /// The first of the four that a process is said to be. The owner of its folder is another where it hides its memory.
@@ -236,26 +274,46 @@ fn real_user(status: &str) -> Option<u32> {
     users.split_whitespace().next()?.parse().ok()
 }
 
+/// For how many seconds the system has been up.
+#[cfg(target_os = "linux")]
+fn uptime() -> Option<f64> {
+    fs::read_to_string("/proc/uptime").ok()?.split_whitespace().next()?.parse().ok()
+}
+
 /// How long ago it was so many ticks after the system started.
 #[cfg(target_os = "linux")]
-fn age_of(ticks: u64) -> Option<Duration> {
-    let up: f64 = fs::read_to_string("/proc/uptime").ok()?.split_whitespace().next()?.parse().ok()?;
+fn age_of(ticks: u64, up: f64) -> Duration {
     // Linux tells in hundredths of a second, whatever it counts in itself.
     let began = ticks as f64 / 100.0;
-    Some(Duration::try_from_secs_f64(up - began).unwrap_or_default())
+    Duration::try_from_secs_f64(up - began).unwrap_or_default()
 }
 
 #[cfg(not(target_os = "linux"))]
 impl Stat {
-    fn of(pid: u32) -> Option<Self> {
+    fn of(pid: u32, _up: Option<f64>) -> Option<Self> {
         let output =
             std::process::Command::new("ps").args(["-o", "ppid=,tty=", "-p", &pid.to_string()]).output().ok()?;
         let text = String::from_utf8(output.stdout).ok()?;
         let mut words = text.split_whitespace();
         let parent = words.next()?.parse().ok()?;
         let has_terminal = words.next().is_some_and(|tty| !tty.starts_with('?'));
-        Some(Self { parent, leader: None, has_terminal, user: None, age: None })
+        Some(Self { parent, leader: None, has_terminal, age: None })
     }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn parent_of(pid: u32) -> Option<u32> {
+    Stat::of(pid, None).map(|stat| stat.parent)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn user_of(_pid: u32) -> Option<u32> {
+    None
+}
+
+#[cfg(not(target_os = "linux"))]
+fn uptime() -> Option<f64> {
+    None
 }
 
 /// Whether a line that ends at the first process of the system has lost somebody on the way.
@@ -263,7 +321,7 @@ impl Stat {
 /// What a person starts is in a terminal, whose shell is above it. Without one it is below what let the person in: a
 /// process of root, such as that of ssh or cron, or one outside of this container. Everything else may have been
 /// started by anyone, and left behind.
-fn orphaned(line: &[u32], stats: &[Stat], us: u32) -> Option<AncestryGap> {
+fn orphaned(line: &[u32], stats: &[Stat], us: u32, user_of: impl Fn(u32) -> Option<u32>) -> Option<AncestryGap> {
     let (first, last) = (stats.first()?, stats.last()?);
     // A holder outlives the gate that started it, and answers to its fronts alone. One that is about to start is none yet.
     if line.first().copied().is_some_and(|pid| pid != std::process::id() && is_holder(pid)) {
@@ -273,7 +331,7 @@ fn orphaned(line: &[u32], stats: &[Stat], us: u32) -> Option<AncestryGap> {
     let is_known = match first.has_terminal {
         true => line.contains(&leader),
         // Only the system's own user may become another. Nobody lets that one in.
-        false => last.parent == 0 || us != ROOT && stats.iter().any(|stat| stat.user == Some(ROOT)),
+        false => last.parent == 0 || us != ROOT && line.iter().any(|pid| user_of(*pid) == Some(ROOT)),
     };
     (!is_known).then_some(AncestryGap::Orphaned)
 }
@@ -296,11 +354,10 @@ mod tests {
     #[test]
     fn what_began_before_an_agent_was_not_started_by_it() {
         let seconds = Duration::from_secs;
-        let stat = |parent, age| {
-            Some(Stat { parent, leader: Some(700_100), has_terminal: false, user: Some(7), age: Some(seconds(age)) })
-        };
+        let stat =
+            |parent, age| Some(Stat { parent, leader: Some(700_100), has_terminal: false, age: Some(seconds(age)) });
         let of_desktop = |pid: u32| if pid == 700_100 { stat(700_200, 5) } else { stat(1, 100) };
-        let editor = Ancestry::followed(700_100, 0, 7, of_desktop);
+        let editor = Ancestry::followed(700_100, 0, 7, of_desktop, |_| Some(7));
         assert_eq!((editor.gap(), editor.age()), (Some(AncestryGap::Orphaned), Some(seconds(100))));
         assert!(editor.is_older_than(None, seconds(39)) && !editor.is_older_than(None, seconds(41)));
         assert_eq!(longest(Some(seconds(12)), seconds(10)), seconds(12));
@@ -330,8 +387,8 @@ mod tests {
     #[test]
     fn below_more_levels_than_are_looked_at_nobody_knows_who_is_above() {
         // A process of someone else's lets the person in, and each has the next number as its child.
-        let stat = |pid: u32| Stat { parent: pid - 1, leader: Some(2), has_terminal: false, user: Some(0), age: None };
-        let of = |levels: usize| Ancestry::followed(1 + levels as u32, 0, 1000, |pid| Some(stat(pid)));
+        let stat = |pid: u32| Stat { parent: pid - 1, leader: Some(2), has_terminal: false, age: None };
+        let of = |levels: usize| Ancestry::followed(1 + levels as u32, 0, 1000, |pid| Some(stat(pid)), |_| Some(0));
         assert_eq!((of(DEEPEST).line().len(), of(DEEPEST).gap()), (DEEPEST, None));
         let deeper = of(DEEPEST + 1);
         assert_eq!((deeper.line().len(), deeper.gap()), (DEEPEST, Some(AncestryGap::TooDeep)));
@@ -339,14 +396,16 @@ mod tests {
 
     #[test]
     fn who_has_no_terminal_and_no_leader_may_have_been_started_by_anyone() {
-        let stat = |parent, leader, has_terminal, user| Stat {
-            parent,
-            leader: Some(leader),
-            has_terminal,
-            user: Some(user),
-            age: None,
+        // With the user who started it.
+        let stat = |parent, leader, has_terminal, user: u32| {
+            (Stat { parent, leader: Some(leader), has_terminal, age: None }, user)
         };
-        let gap = |line: &[u32], stats: &[Stat]| orphaned(line, stats, 1000);
+        let gap_for = |us, line: &[u32], of: &[(Stat, u32)]| {
+            let user_of = |pid| of.get(line.iter().position(|one| *one == pid)?).map(|(_, user)| *user);
+            let stats: Vec<Stat> = of.iter().map(|(stat, _)| stat.clone()).collect();
+            orphaned(line, &stats, us, user_of)
+        };
+        let gap = |line: &[u32], of: &[(Stat, u32)]| gap_for(1000, line, of);
         // A shell in a terminal, below a terminal server.
         let shell = [stat(800, 800, true, 1000), stat(700, 800, true, 1000), stat(1, 700, false, 1000)];
         assert_eq!(gap(&[900, 800, 700], &shell), None);
@@ -360,7 +419,7 @@ mod tests {
         let other = [stat(700, 900, false, 1000), stat(1, 700, false, 65534)];
         assert_eq!(gap(&[900, 700], &other), Some(AncestryGap::Orphaned));
         let roots = [stat(700, 900, false, 0), stat(1, 700, false, 65534)];
-        assert_eq!(orphaned(&[900, 700], &roots, ROOT), Some(AncestryGap::Orphaned));
+        assert_eq!(gap_for(ROOT, &[900, 700], &roots), Some(AncestryGap::Orphaned));
         assert_eq!(real_user("Name:\tx\nUid:\t1000\t0\t0\t0\n"), Some(1000), "what runs with another's rights");
         // It made itself the leader of a session of its own, and somebody took it over.
         assert_eq!(gap(&[900], &[stat(1, 900, false, 1000)]), Some(AncestryGap::Orphaned));

@@ -19,11 +19,12 @@ pub(crate) use peer::PeerProcess;
 pub(crate) use server_of_agent::is_server_of_agent;
 pub(crate) use sockets::{TcpConnection, holder_of_port};
 pub(crate) use started_with::{StartedWith, started_with};
-use stat::StatLine;
+use stat::{StatLine, read_of};
 
-/// The process itself and those it descends from, nearest first. As far as this system tells.
-pub(crate) fn lineage(pid: u32) -> Vec<u32> {
-    Ancestry::of(pid).line().to_vec()
+/// The process itself and those it descends from, nearest first, each looked up when it is asked for. As far as this system
+/// tells.
+pub(crate) fn lineage(pid: u32) -> impl Iterator<Item = u32> {
+    ancestry::line_from(pid)
 }
 
 /// Whether a process can be seen from here.
@@ -100,17 +101,16 @@ fn runs_our_command(pid: u32, command: &str) -> bool {
 /// The process that the session of an agent is known by: the guard of one that is driven by us, else the agent itself.
 pub(crate) fn known_as(agent: u32) -> u32 {
     // A program of any other name for itself would switch the hooks off.
-    let guard = lineage(agent).get(1).copied().filter(|parent| runs_our_command(*parent, "__guard"));
+    let guard = lineage(agent).nth(1).filter(|parent| runs_our_command(*parent, "__guard"));
     guard.unwrap_or(agent)
 }
 
 /// The process above an agent that says it is a guard, and the one above that, which would be its holder. Whoever asks makes
 /// sure that it is: any program can say so.
 pub(crate) fn guard_of(agent: u32) -> Option<(u32, u32)> {
-    match lineage(agent).as_slice() {
-        [_, guard, holder, ..] if is_guard(*guard) => Some((*guard, *holder)),
-        _ => None,
-    }
+    let mut above = lineage(agent).skip(1);
+    let guard = above.next().filter(|guard| is_guard(*guard))?;
+    Some((guard, above.next()?))
 }
 
 /// Whether a process is one of ours that looks at MCP servers or uses them, or holds one for that: no agent.
@@ -128,13 +128,14 @@ pub(crate) fn is_guard(pid: u32) -> bool {
 ///
 /// A shell that someone types into is no go-between: above it is a terminal, with all that runs in it.
 pub(crate) fn agent_above(parent: u32) -> u32 {
-    lineage(parent).into_iter().find(|pid| !is_go_between(*pid)).unwrap_or(parent)
+    lineage(parent).find(|pid| !is_go_between(*pid)).unwrap_or(parent)
 }
 
 fn is_go_between(pid: u32) -> bool {
     let is_shell = matches!(name_of(pid).as_str(), "sh" | "bash" | "dash" | "zsh" | "fish");
-    let arguments = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    is_shell && arguments.split(|byte| *byte == 0).skip(1).any(|argument| argument == b"-c")
+    // Asked only of a shell.
+    let arguments = || read_of(pid, "cmdline").unwrap_or_default();
+    is_shell && arguments().split(|byte| *byte == 0).skip(1).any(|argument| argument == b"-c")
 }
 
 /// Whether a process takes over those whose parents are gone. Linux gives them to the first process of the system, or to
@@ -190,7 +191,7 @@ fn folder_of(pid: u32) -> Option<PathBuf> {
 
 /// The words a process was started with, as far as this user may see them.
 pub(crate) fn arguments_of(pid: u32) -> Option<Vec<String>> {
-    if let Ok(line) = fs::read(format!("/proc/{pid}/cmdline")) {
+    if let Some(line) = read_of(pid, "cmdline") {
         let words = line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned());
         return Some(words.filter(|word| !word.is_empty()).collect());
     }
@@ -199,7 +200,7 @@ pub(crate) fn arguments_of(pid: u32) -> Option<Vec<String>> {
 }
 
 fn name_of(pid: u32) -> String {
-    fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim().to_owned()
+    String::from_utf8(read_of(pid, "comm").unwrap_or_default()).unwrap_or_default().trim().to_owned()
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -4,14 +4,37 @@ use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 
+#[cfg(target_os = "linux")]
+use super::stat::read_of;
+
 /// The variables that a process was started with, as far as this user may see them.
 pub(crate) type StartedWith = HashMap<OsString, OsString>;
 
 /// None where the system does not tell.
 #[cfg(target_os = "linux")]
 pub(crate) fn started_with(pid: u32) -> Option<StartedWith> {
-    let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
+    let environment = read_of(pid, "environ")?;
     Some(environment.split(|byte| *byte == 0).filter_map(variable).collect())
+}
+
+/// Some of them, by their names. Of two with one name the last counts.
+#[cfg(target_os = "linux")]
+pub(super) fn variables_of<const COUNT: usize>(pid: u32, names: [&str; COUNT]) -> Option<[Option<OsString>; COUNT]> {
+    let environment = read_of(pid, "environ")?;
+    let value = |name: &str| {
+        let of_name = |entry: &'_ [u8]| -> Option<OsString> {
+            let value = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;
+            Some(OsStr::from_bytes(value).to_owned())
+        };
+        environment.split(|byte| *byte == 0).filter_map(of_name).next_back()
+    };
+    Some(names.map(value))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn variables_of<const COUNT: usize>(pid: u32, names: [&str; COUNT]) -> Option<[Option<OsString>; COUNT]> {
+    let mut all = started_with(pid)?;
+    Some(names.map(|name| all.remove(OsStr::new(name))))
 }
 
 /// None where the system does not tell. What `ps` prints has no marks between its words, so a value ends where the next
@@ -64,5 +87,7 @@ mod tests {
         child.wait().unwrap();
         assert_eq!(found.get(OsStr::new("A")).map(OsString::as_os_str), Some(OsStr::new("a=b c")));
         assert_eq!(found.get(OsStr::new("B")), None);
+        let some = variables_of(std::process::id(), ["PATH", "PAT", "NO_SUCH_VARIABLE"]).unwrap();
+        assert_eq!(some, [std::env::var_os("PATH"), None, None]);
     }
 }

@@ -1,5 +1,8 @@
 //! The line in which Linux tells of one process: its state, its parent, its session, its terminal and its start.
 
+use std::fs::File;
+use std::io::Read as _;
+
 /// What stands in `/proc/PID/stat`.
 #[derive(Debug, PartialEq, Eq)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "elsewhere nothing of it is told"))]
@@ -17,7 +20,7 @@ pub(super) struct StatLine {
 impl StatLine {
     /// None of a process that is gone, and where the system does not tell.
     pub(super) fn of(pid: u32) -> Option<Self> {
-        Self::read(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
+        Self::read(&String::from_utf8_lossy(&read_of(pid, "stat")?))
     }
 
     fn read(line: &str) -> Option<Self> {
@@ -30,6 +33,16 @@ impl StatLine {
         let start = fields.nth(14)?.parse().ok()?;
         Some(Self { parent, leader, has_terminal, has_ended, start })
     }
+}
+
+/// What stands in one of the files that Linux has of a process. They have no length, so one is read in few pieces only into
+/// room that is there: a process that starts reads some fifty of them.
+pub(super) fn read_of(pid: u32, name: &str) -> Option<Vec<u8>> {
+    const ROOM: usize = 4096;
+    let mut found = Vec::with_capacity(ROOM);
+    // Without the limit the file would be asked for its length and its position.
+    File::open(format!("/proc/{pid}/{name}")).ok()?.take(u64::MAX).read_to_end(&mut found).ok()?;
+    Some(found)
 }
 
 #[cfg(test)]

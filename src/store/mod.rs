@@ -45,8 +45,8 @@ pub(crate) struct Append {
     pub(crate) subject: String,
     /// Sequence of the subject's last record. `None`: the subject must be new.
     pub(crate) after: Option<Seq>,
-    /// The subject's id was drawn at random for this append, so that nobody can have written of it. A store may take that
-    /// at its word: to look for it each time would cost more than the append.
+    /// The subject's id was drawn at random just now, so that nobody can have written of it. A store may take that at its
+    /// word: to look for it each time would cost more than the append.
     pub(crate) fresh: bool,
     pub(crate) entries: Vec<Entry>,
 }

@@ -120,24 +120,34 @@ impl Index {
     }
 
     fn remove(&self) -> std::io::Result<()> {
-        for suffix in ["", "-wal", "-shm"] {
-            match fs::remove_file(beside(&self.path, suffix)) {
-                Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
-        Ok(())
+        remove_all(&self.path)
     }
 
     fn start_anew(&self) -> std::io::Result<()> {
         let mut opened = self.connection.borrow_mut();
         opened.take();
         self.remove()?;
-        make_private(&self.path)?;
-        let made = open(&self.path).and_then(|index| index.execute_batch(SCHEMA).map(|()| index));
-        *opened = Some(made.map_err(std::io::Error::other)?);
+        // Made whole under another name: the loop looks into the index meanwhile, and would wait for its tables.
+        let draft = beside(&self.path, ".new");
+        remove_all(&draft)?;
+        make_private(&draft)?;
+        let made = open(&draft)
+            .and_then(|index| index.execute_batch(SCHEMA).and_then(|()| index.close().map_err(|(_, error)| error)));
+        made.map_err(std::io::Error::other)?;
+        fs::rename(&draft, &self.path)?;
+        *opened = Some(open(&self.path).map_err(std::io::Error::other)?);
         Ok(())
     }
+}
+
+fn remove_all(index: &Path) -> std::io::Result<()> {
+    for suffix in ["", "-wal", "-shm"] {
+        match fs::remove_file(beside(index, suffix)) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 fn open(path: &Path) -> rusqlite::Result<Connection> {
@@ -269,6 +279,19 @@ mod tests {
         assert!(!beside_it.exists(), "taken away");
         journal.index.fill(&journal.reader(), &|| true).unwrap();
         assert_eq!(journal.index.look_up(&journal.reader(), "ask/7").0, whole, "made anew");
+    }
+
+    #[test]
+    fn an_index_that_somebody_did_not_finish_making_is_made_anew() {
+        let (_folder, path) = place();
+        write_many(&path);
+        let draft = beside(&path, ".index.new");
+        fs::write(&draft, b"no index").unwrap();
+        let journal = impatient(&path);
+        journal.index.fill(&journal.reader(), &|| true).unwrap();
+        let (indexed, _) = journal.index.look_up(&journal.reader(), "ask/7");
+        assert_eq!(indexed, journal.reader().seqs_of("ask/7").unwrap());
+        assert!(!indexed.is_empty() && !draft.exists());
     }
 
     #[test]

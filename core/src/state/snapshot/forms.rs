@@ -76,6 +76,21 @@ macro_rules! saved_as_text {
     )+};
 }
 
+/// The same for a name, which is its text.
+macro_rules! saved_names {
+    ($($name:ident),+) => {$(
+        impl Saved for $name {
+            fn save(&self, out: &mut Vec<u8>) {
+                save_text(self.as_str(), out);
+            }
+
+            fn load(from: &mut SavedBytes<'_>) -> Option<Self> {
+                from.text()?.parse().ok()
+            }
+        }
+    )+};
+}
+
 macro_rules! saved_ids {
     ($($name:ident),+) => {$(
         impl Saved for $name {
@@ -91,15 +106,14 @@ macro_rules! saved_ids {
 }
 
 saved_ids!(AskId, EventId, OrderId, ReplyId, SessionId, TokenId);
+saved_names!(ChatId, Label);
 saved_as_text!(
     CallOutcome,
-    ChatId,
     Code,
     ConnectorName,
     ConversationOrigin,
     DeliveryWay,
     Identity,
-    Label,
     Mode,
     PairingCode,
     Role,
@@ -222,7 +236,10 @@ impl Saved for Text {
 /// What the door knew of an event stays; what its sender gave along comes back with its text.
 impl Saved for Arc<[Attribute]> {
     fn save(&self, out: &mut Vec<u8>) {
-        self.iter().filter(|(name, _)| is_of_door(name)).cloned().collect::<Vec<_>>().save(out);
+        // A snapshot has thousands of events, and the loop stands still meanwhile: nothing is copied to be written.
+        let kept = || self.iter().filter(|(name, _)| is_of_door(name));
+        kept().count().save(out);
+        kept().for_each(|attribute| attribute.save(out));
     }
 
     fn load(from: &mut SavedBytes<'_>) -> Option<Self> {

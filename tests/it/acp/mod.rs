@@ -11,6 +11,7 @@ mod editor_tools;
 mod events;
 mod failures;
 pub(crate) mod frames;
+mod left_behind;
 mod life;
 mod messages;
 mod observed;

@@ -21,6 +21,7 @@ mod sdk;
 mod starting;
 mod surface;
 mod terminals_end;
+mod told_by_client;
 mod trust;
 mod user_settings;
 mod withdrawn;

@@ -99,7 +99,7 @@ impl HookWiring {
         if let Err(error) = paths.prepare() {
             tracing::debug!("no hooks by the socket: {error:#}");
         }
-        forget_ended_sessions(paths);
+        hooks::forget_ended(paths.of_sessions());
         if let Some(announced) = files.announced(about) {
             about.connected_by = "hooks".to_owned();
             about.wakes = Some(announced.is_watched);
@@ -114,15 +114,6 @@ impl HookWiring {
 
     fn start(self, session: SessionHandle) -> Listening {
         Listening::start(self.files, session, self.settings, self.judge)
-    }
-}
-
-/// Removes the files of sessions whose agents were killed.
-fn forget_ended_sessions(paths: &Paths) {
-    for (file, agent) in paths.of_sessions() {
-        if !processes::is_alive(agent) {
-            hooks::forget(&file);
-        }
     }
 }
 

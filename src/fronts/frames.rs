@@ -27,7 +27,9 @@ pub(super) fn told_line(told: &Told) -> Bytes {
         Told::Message { line, .. } => return message_line(line),
         Told::Prompt(news) => ToFront::Prompt(shortened(news.clone())),
         Told::Idle => ToFront::Idle,
-        Told::Notice(text) | Told::Said { note: text, .. } => ToFront::Notice(text.clone()),
+        Told::Notice(text) | Told::Said { note: text, .. } | Told::Client { note: text, .. } => {
+            ToFront::Notice(text.clone())
+        }
         // What the front that started the session wanted to know.
         Told::Ready(_) | Told::Answered { .. } => return Bytes::new(),
     };

@@ -22,7 +22,7 @@ use super::listen::{Joining, listen, refused, serve};
 use super::standing::Standings;
 use crate::agents::claude::control::{Outcome, Start, drive};
 use crate::agents::claude::editor::EditorTools;
-use crate::agents::claude::hooks::HeldHooks;
+use crate::agents::claude::hooks::{HeldHooks, forget_ended};
 use crate::agents::claude::hosted::StartedChannels;
 use crate::agents::claude::process::{Beginning, HeldProcess, Holder, Options, find};
 use crate::config::{Config, Paths, environment};
@@ -267,6 +267,7 @@ fn hold(paths: &Paths, claude: &Path, options: &Options, session: SessionId) -> 
     let process = Holder::start(claude, options.command(&reach::this_program()?, claude), &session.to_string())?;
     // Before Claude Code has begun to start its hooks and servers.
     let listened = paths.prepare().map_err(anyhow::Error::from).and_then(|()| {
+        forget_ended(paths.of_sessions());
         let socket = paths.session_socket(process.holder.pid());
         HeldHooks::listen(socket).map_err(anyhow::Error::from)
     });

@@ -48,7 +48,7 @@ impl Recent {
                     self.is_idle = false;
                 }
             }
-            Told::Notice(_) | Told::Said { .. } => {}
+            Told::Notice(_) | Told::Said { .. } | Told::Client { .. } => {}
             Told::Ready(_) | Told::Answered { .. } => return,
             Told::Prompt(PromptNews::Asked { ask, .. }) => return self.open.push((ask.id, line.clone())),
             Told::Prompt(PromptNews::Ruled { ask, .. } | PromptNews::Withdrawn { ask, .. }) => {

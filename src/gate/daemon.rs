@@ -20,6 +20,7 @@ use super::notify;
 use super::ports::{bind, bind_socket, connection_limits, raise_file_limit};
 use super::reach::{self, Handed};
 use super::sessions;
+use crate::agents::claude::hooks::forget_ended;
 use crate::config::{self, Approvals, Config, Durability, Paths, TokenHash, generate_token, kept_secret, owner_token};
 use crate::doors::http::{self, Credentials, Door, NewProcess, Parts, PublicOrigin, Starter};
 use crate::failure::{Exit, Failure};
@@ -127,6 +128,7 @@ pub(crate) async fn open(paths: Paths, config: &Config, options: GateOptions) ->
     let stop = CancellationToken::new();
     let (hub, hub_task) = hub::start(store, hub_limits(config), VERSION, stop.clone()).await?;
     let socket = bind_socket(&paths.socket)?;
+    forget_ended(paths.of_sessions());
     let status = Status {
         running: true,
         version: VERSION.to_owned(),

@@ -3,11 +3,13 @@
 //! Besides the messages of the conversation there are requests with an id that either side may make, and their answers.
 //! What is not known here is passed on as it came: the client grows faster than we do.
 
+mod notices;
 mod turn;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+pub use notices::ClientNotice;
 pub use turn::TurnResult;
 
 /// A line of the client's output.
@@ -190,11 +192,21 @@ pub struct Message {
     /// compaction, when it has ended.
     pub status: Value,
     pub compact_result: Value,
+    pub compact_error: Value,
+    /// Of `system/compact_boundary`: what became of the context; a transcript names it otherwise.
+    #[serde(alias = "compactMetadata")]
+    pub compact_metadata: Value,
+    /// Of `system/informational`: what the client tells the person, and how important it finds that.
+    pub content: Value,
+    pub level: Value,
+    /// Of `assistant`: the client's answer to a command of its own, and whether it failed.
+    pub local_command_run: Value,
+    pub local_command_outcome: Value,
     /// Of `system/api_retry`: the status of the model's answer, and how often it was tried; `error` names it.
     pub error_status: Value,
     pub attempt: Value,
     pub max_retries: Value,
-    /// Of `system/task_notification`: what has ended, and how; the call by which it was begun.
+    /// Of `system/task_notification`: what has ended, and how. Of `system/task_started` as well: the call that began it.
     pub summary: Option<String>,
     pub tool_use_id: Option<String>,
     /// Of `system/permission_denied` and others.
@@ -232,6 +244,14 @@ impl Message {
     /// Whether the client wrote it itself in the model's place, as it does with an error of the API.
     pub fn is_synthetic(&self) -> bool {
         self.message["model"] == "<synthetic>"
+    }
+
+    /// A command of the client's own that it has answered here, with its arguments; none where it failed.
+    pub fn command_run(&self) -> Option<(&str, &str)> {
+        if self.kind != "assistant" || self.local_command_outcome["kind"] == "failed" {
+            return None;
+        }
+        Some((self.local_command_run["command"].as_str()?, self.local_command_run["args"].as_str()?.trim()))
     }
 
     /// The parts of its content that we know; text alone is one part.

@@ -2,8 +2,10 @@
 //! lines of a transcript, which have the same form.
 
 use portcullis_core::excerpt;
-use portcullis_wire::control::{Block, Message};
+use portcullis_wire::control::{Block, ClientNotice, Message};
 use portcullis_wire::stream::EntryKind;
+
+use super::CLIENT;
 
 /// Words of one entry, at most.
 const LONGEST_TEXT: usize = 16 << 10;
@@ -84,6 +86,14 @@ pub(super) fn results(message: &Message) -> Vec<EntryKind> {
         Block::Text(_) | Block::ToolUse { .. } => None,
     };
     message.blocks().into_iter().filter_map(entry).collect()
+}
+
+/// What the client itself tells the person.
+pub(super) fn noticed(notice: &ClientNotice) -> EntryKind {
+    let text = notice.text();
+    let (start, left) = excerpt(&text, Some(LONGEST_TEXT));
+    let more = if left > 0 { format!(" [and {left} more bytes]") } else { String::new() };
+    EntryKind::Notice { text: format!("{CLIENT}: {start}{more}") }
 }
 
 #[cfg(test)]

@@ -17,6 +17,9 @@ mod others_hooks;
 pub(crate) mod process;
 pub(crate) mod transcript;
 
+/// What the client is called where it says something itself.
+pub(crate) const CLIENT: &str = "Claude Code";
+
 /// Whether an `ask` of the hook before a tool reaches somebody. In other modes than these, and in one that nobody here
 /// knows, Claude Code may ask nobody.
 fn heeds_ask(mode: Option<&str>, input: &Value) -> bool {

@@ -39,7 +39,7 @@ pub(super) async fn replay(
         }
     }
     updates.go_on_with(live);
-    for update in updates.forget_calls() {
+    for update in updates.client_ends() {
         editor.update(session, update).await;
     }
 }

@@ -24,6 +24,7 @@ mod tools;
 mod transport;
 mod turns;
 mod updates;
+mod usage;
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use agent_client_protocol::v1::schema::{
-    LoadSessionResponse, Notice, NoticeSeverity, ResumeSessionResponse, SessionId, SessionInfoUpdate, SessionUpdate,
+    LoadSessionResponse, NoticeSeverity, ResumeSessionResponse, SessionId, SessionInfoUpdate, SessionUpdate,
 };
 use portcullis_core::AskId;
 use portcullis_wire::control::Message;
@@ -31,7 +31,7 @@ use crate::fronts::{Launched, Told};
 use asking::{OpenPrompt, SecondLook};
 use changing::SettingChange;
 use prompting::answer_all;
-use telling::ToldOfClient;
+use telling::PROGRAM;
 pub(super) use wanted::{Chosen, OpenAnswer, Prompter, SettingResponder, Wanted};
 
 pub(super) struct Session {
@@ -53,7 +53,8 @@ pub(super) struct Session {
     turns: Turns<Prompter>,
     updates: Updates,
     prompts: ShownPrompts,
-    told_of_client: ToldOfClient,
+    /// The compaction that goes on, as the editor knows it.
+    compaction: Option<String>,
     /// What was asked about, until it is settled.
     open: HashMap<AskId, OpenPrompt>,
     /// What nobody needs an answer to any more: one that is under way is nothing to tell.
@@ -88,7 +89,7 @@ impl Session {
             is_ready: false,
             turns: Turns::new(),
             prompts: ShownPrompts::default(),
-            told_of_client: ToldOfClient::default(),
+            compaction: None,
             open: HashMap::new(),
             withdrawn: HashSet::new(),
             second_look: SecondLook::default(),
@@ -186,7 +187,8 @@ impl Session {
                 answer_all(self.turns.idle());
                 self.show_title().await;
             }
-            Told::Notice(text) => self.notice(&text).await,
+            Told::Client { notice, .. } => self.told_by_client(&notice).await,
+            Told::Notice(text) => self.notice(PROGRAM, &text, NoticeSeverity::Info).await,
         }
     }
 
@@ -227,20 +229,15 @@ impl Session {
         {
             self.show_options().await;
         }
-        self.news_of_client(message).await;
+        if let Some(("model", model)) = message.command_run()
+            && self.settings.model_is_chosen(model)
+        {
+            self.show_options().await;
+        }
         if self.turns.is_taken_too_late(message) {
             self.cancel().await;
         }
         answer_all(self.turns.note(message));
-    }
-
-    /// What is no word of the model. An editor that has no place for notices shows it as a message of ours.
-    async fn notice(&mut self, text: &str) {
-        let update = match self.editor.has_notices() {
-            true => SessionUpdate::Notice(Notice::new(NoticeSeverity::Info, text)),
-            false => said_by("Portcullis", text),
-        };
-        self.update(update).await;
     }
 }
 

@@ -104,6 +104,17 @@ impl Settings {
         true
     }
 
+    /// The person has chosen a model by a command of the client. The client calls it by its value or by its own name; a
+    /// name that is not offered shows itself when the next turn begins.
+    pub(super) fn model_is_chosen(&mut self, model: &str) -> bool {
+        let is_offered = |(value, _, _): &&(String, String, Option<String>)| value == model;
+        let named = self.resolved.iter().find(|(_, name)| name == model).map(|(value, _)| value);
+        let Some(value) = self.models.iter().find(is_offered).map(|(value, _, _)| value).or(named).cloned() else {
+            return false;
+        };
+        std::mem::replace(&mut self.model, value) != self.model
+    }
+
     fn modes(&self) -> impl Iterator<Item = &'static (&'static str, &'static str, &'static str)> {
         let (current, may_bypass) = (self.mode.clone(), self.may_bypass);
         MODES.iter().filter(move |(id, _, _)| may_bypass || *id != "bypassPermissions" || *id == current)
@@ -234,6 +245,22 @@ mod tests {
         assert!(settings.why_not_model("opus").is_none());
         let why = settings.why_not_model("any").unwrap_or_default();
         assert!(why.ends_with("it is one of default, opus"), "{why}");
+    }
+
+    #[test]
+    fn a_model_is_chosen_by_its_value_or_by_the_name_that_the_client_has_for_it() {
+        let mut settings = Settings::new("default".into(), false, None);
+        let model = |value: &str, name: &str| json!({"value": value, "resolvedModel": name});
+        settings.ready(&json!({"models": [model("default", "o-5"), model("haiku", "h-5")]}));
+        for (chosen, is_other, shown) in [
+            ("haiku", true, "haiku"),
+            ("h-5", false, "haiku"),
+            ("of-nobody", false, "haiku"),
+            ("", false, "haiku"),
+            ("o-5", true, "default"),
+        ] {
+            assert_eq!((settings.model_is_chosen(chosen), settings.model.as_str()), (is_other, shown), "{chosen}");
+        }
     }
 
     #[test]

@@ -176,11 +176,15 @@ fn raw_output(result: &Value, kept: &Value) -> Value {
     }
 }
 
-/// Where a change begins, as the client's own patch says.
+/// Where each change begins, as the client's own patch says. A part of it begins with lines that stay as they are.
 fn changed_lines(kept: &Value) -> Vec<ToolCallLocation> {
     let Some(path) = kept["filePath"].as_str() else { return vec![] };
     let hunks = kept["structuredPatch"].as_array().into_iter().flatten();
-    let starts = hunks.filter_map(|hunk| u32::try_from(hunk["newStart"].as_u64()?).ok());
+    let starts = hunks.filter_map(|hunk| {
+        let lines = hunk["lines"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        let same = lines.take_while(|line| line.starts_with(' ')).count();
+        u32::try_from(hunk["newStart"].as_u64()? + same as u64).ok()
+    });
     starts.map(|line| ToolCallLocation::new(path).line(line)).collect()
 }
 
@@ -257,9 +261,10 @@ mod tests {
             serde_json::to_value(content("Write", &write)).unwrap(),
             json!([{"type": "diff", "path": path, "oldText": "old", "newText": "new"}])
         );
-        let kept = json!({"filePath": "/a", "structuredPatch": [{"newStart": 7}]});
+        let patch = json!([{"newStart": 7}, {"newStart": 20, "lines": [" same", " same", "-x", "+y", " same"]}]);
+        let kept = json!({"filePath": "/a", "structuredPatch": patch});
         let fields = serde_json::to_value(finished("Edit", false, &json!("done"), &kept)).unwrap();
-        assert_eq!(fields["locations"], json!([{"path": "/a", "line": 7}]));
+        assert_eq!(fields["locations"], json!([{"path": "/a", "line": 7}, {"path": "/a", "line": 22}]));
         assert_eq!((&fields["status"], &fields["content"]), (&json!("completed"), &Value::Null));
     }
 

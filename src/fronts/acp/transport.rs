@@ -83,6 +83,8 @@ pub(super) fn lines(
     let reading = (Lines::new(input, LONGEST_LINE), ended, answers);
     let incoming = stream::unfold(reading, |(mut lines, ended, answers)| async move {
         let next = match lines.next().await {
+            // No message, and no broken one either.
+            Ok(Line::Whole(line)) if line.trim_ascii().is_empty() => Ok(None),
             Ok(Line::Whole(line)) => Ok(Some(String::from_utf8_lossy(&line).into_owned())),
             Ok(Line::TooLong) => {
                 tracing::warn!("a message of the editor is longer than {LONGEST_LINE} bytes, and was not read");

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use agent_client_protocol::v1::schema::{
-    ContentBlock, ContentChunk, Cost, MessageId, SessionUpdate, TextContent, ToolCallStatus, ToolCallUpdate,
-    ToolCallUpdateFields, UsageUpdate,
+    ContentBlock, ContentChunk, MessageId, SessionUpdate, TextContent, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields,
 };
 use portcullis_core::visible;
 use portcullis_wire::control::{Block, Message};
@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 
 use super::plan::PlanTasks;
 use super::tools;
+use super::usage::SessionUsage;
 use crate::agents::claude::editor::built_in;
 use crate::mint::uuid;
 
@@ -29,8 +30,7 @@ pub(super) struct Updates {
     /// Those of them that are shown by a terminal.
     terminals: HashSet<String>,
     tasks: PlanTasks,
-    /// What the model's context holds, as far as is known.
-    used: u64,
+    usage: SessionUsage,
     /// It happened before: what files hold now says nothing of it.
     is_past: bool,
 }
@@ -45,7 +45,8 @@ struct ToldCall {
 impl Updates {
     pub(super) fn new(folder: PathBuf) -> Self {
         let (calls, terminals) = (HashMap::new(), HashSet::new());
-        Self { folder, streamed: None, calls, terminals, tasks: PlanTasks::default(), used: 0, is_past: false }
+        let (tasks, usage) = (PlanTasks::default(), SessionUsage::default());
+        Self { folder, streamed: None, calls, terminals, tasks, usage, is_past: false }
     }
 
     /// Of a conversation that is told again.
@@ -54,7 +55,8 @@ impl Updates {
     }
 
     /// Nothing more of what runs is told: a new client begins.
-    pub(super) fn forget_calls(&mut self) -> Vec<SessionUpdate> {
+    pub(super) fn client_ends(&mut self) -> Vec<SessionUpdate> {
+        self.usage.client_ended();
         self.calls.drain().map(|(id, _)| failed(id)).collect()
     }
 
@@ -74,9 +76,18 @@ impl Updates {
             "stream_event" => self.piece(message),
             "assistant" => self.said(message),
             "user" => self.results(message),
-            "result" => self.broken_off().into_iter().chain(self.usage(message)).collect(),
+            "result" => self.broken_off().into_iter().chain(self.usage.turn_ended(message)).collect(),
+            "system" if message.subtype.as_deref() == Some("task_started") => self.runs(message).into_iter().collect(),
+            "system" => self.usage.compacted(message).into_iter().collect(),
             _ => vec![],
         }
+    }
+
+    /// A call that takes a while does not wait for anybody, also where nobody was asked.
+    fn runs(&self, message: &Message) -> Option<SessionUpdate> {
+        let call = message.tool_use_id.clone().filter(|call| self.calls.contains_key(call))?;
+        let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+        Some(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call, fields)))
     }
 
     /// A call is told before anything else names it.
@@ -165,7 +176,7 @@ impl Updates {
             }
         }
         if is_main {
-            self.used = context_size(&message.message["usage"]).unwrap_or(self.used);
+            self.usage.said(message);
         }
         for block in message.blocks() {
             if let Block::ToolUse { id, name, input } = block {
@@ -195,13 +206,6 @@ impl Updates {
             }
         }
         updates
-    }
-
-    fn usage(&mut self, result: &Message) -> Option<SessionUpdate> {
-        let models = result.model_usage.as_object()?;
-        let size = models.values().filter_map(|usage| usage["contextWindow"].as_u64()).max()?;
-        let cost = result.total_cost_usd.map(|amount| Cost::new(amount, "USD"));
-        Some(SessionUpdate::UsageUpdate(UsageUpdate::new(self.used, size).cost(cost)))
     }
 }
 
@@ -240,13 +244,6 @@ pub(super) fn said_by(by: &str, text: &str) -> SessionUpdate {
 
 pub(super) fn chunk(text: &str) -> ContentChunk {
     ContentChunk::new(ContentBlock::Text(TextContent::new(text)))
-}
-
-/// The tokens that the model's next request begins with.
-fn context_size(usage: &Value) -> Option<u64> {
-    let fields = ["input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"];
-    usage.as_object()?;
-    Some(fields.iter().filter_map(|field| usage[field].as_u64()).sum())
 }
 
 #[cfg(test)]
@@ -290,6 +287,17 @@ mod tests {
         let shown = told(&mut updates, &result);
         assert_eq!((&shown[0]["toolCallId"], &shown[0]["status"]), (&json!("t"), &json!("completed")));
         assert_eq!(told(&mut updates, &result), json!([]));
+    }
+
+    #[test]
+    fn a_call_that_takes_a_while_is_shown_as_running_if_it_was_shown_at_all() {
+        let mut updates = Updates::new("/home/ann".into());
+        let call = json!({"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": "sleep 60"}});
+        told(&mut updates, &said("m", &call));
+        let started = |call: &str| json!({"type": "system", "subtype": "task_started", "tool_use_id": call});
+        let running = json!([{"sessionUpdate": "tool_call_update", "toolCallId": "t", "status": "in_progress"}]);
+        assert_eq!(told(&mut updates, &started("t")), running);
+        assert_eq!(told(&mut updates, &started("of-nobody")), json!([]));
     }
 
     #[test]

@@ -174,7 +174,7 @@ impl TerminalFront {
         match &told {
             Told::Idle => self.is_idle = true,
             Told::Message { .. } | Told::Prompt(_) => self.is_idle = false,
-            Told::Notice(_) | Told::Said { .. } | Told::Ready(_) | Told::Answered { .. } => {}
+            Told::Notice(_) | Told::Said { .. } | Told::Client { .. } | Told::Ready(_) | Told::Answered { .. } => {}
         }
         match told {
             Told::Message { line, message } => self.printer.message(&line, &message).await,
@@ -182,7 +182,7 @@ impl TerminalFront {
             Told::Idle if self.setup.talks && self.questions.is_empty() => self.printer.ask("> ").await,
             Told::Idle => {}
             Told::Ready(_) | Told::Answered { .. } => {}
-            Told::Notice(text) | Told::Said { note: text, .. } => {
+            Told::Notice(text) | Told::Said { note: text, .. } | Told::Client { note: text, .. } => {
                 self.printer.note(&format!("note: {}", portcullis_core::visible(&text))).await;
             }
         }

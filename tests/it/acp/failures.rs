@@ -25,6 +25,11 @@ fn a_claude_code_that_dies_is_an_error_and_the_next_prompt_resumes_the_conversat
     let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
     let session = editor.new_session(&home);
     assert_eq!(editor.prompt_to_end(&session, "remember the milk"), "end_turn");
+    let spent = || {
+        let updates = editor.updates(&session);
+        updates.iter().rev().find_map(|update| update["cost"]["amount"].as_f64()).unwrap()
+    };
+    let spent_before = spent();
     let prompt = editor.prompt(&session, "hold it");
     model.wait_for_turn("hold it");
     let first = claude(editor.child.pid());
@@ -32,6 +37,7 @@ fn a_claude_code_that_dies_is_an_error_and_the_next_prompt_resumes_the_conversat
     let response = editor.response(prompt);
     assert!(response["error"]["message"].is_string(), "{response}");
     assert_eq!(editor.prompt_to_end(&session, "go on"), "end_turn");
+    assert!(spent_before > 0.0 && spent() > spent_before, "the costs go on as well: {spent_before} and {}", spent());
     let turn = model.wait_for_turn("go on");
     assert!(turn.body["messages"].to_string().contains("remember the milk"), "the conversation goes on");
     assert_ne!(claude(editor.child.pid()).pid, first.pid);

@@ -59,6 +59,7 @@ pub(super) fn model(home: &Home) -> (Model, Held) {
 /// Walks through every step, and returns what was seen.
 pub(super) fn walk(home: &Home, agent: &Agent<'_>, held: &Held) -> Observed {
     fs::write(home.project().join("notes.txt"), "one\ntwo\n").unwrap();
+    block_a_prompt(home);
     let mut seen = Observed::new(home);
     let editor = Editor::connect(home, agent);
     let about = json!({"name": "test-editor", "version": "1.0.0"});
@@ -114,10 +115,25 @@ pub(super) fn walk(home: &Home, agent: &Agent<'_>, held: &Held) -> Observed {
     seen.skip(&editor, &session);
     let stop = editor.prompt_to_end(&session, "go on");
     seen.step("prompt after a load", &editor, &session, &stop);
+    let stop = editor.prompt_to_end(&session, "block it");
+    seen.step("prompt that a hook blocks", &editor, &session, &stop);
+    let stop = editor.prompt_to_end(&session, "/context");
+    seen.step("command", &editor, &session, &stop);
+    let stop = editor.prompt_to_end(&session, "/compact");
+    seen.step("compaction", &editor, &session, &stop);
     let listed = editor.call("session/list", &json!({"cwd": home.project()}));
     seen.listed("list", &listed);
     seen.result("close", &editor.call("session/close", &json!({"sessionId": session})));
     seen
+}
+
+/// A hook of the project's own keeps one prompt from the model.
+fn block_a_prompt(home: &Home) {
+    let block = r#"grep -q 'block it' && echo '{"decision":"block","reason":"not this"}'; true"#;
+    let hook = json!([{"hooks": [{"type": "command", "command": block}]}]);
+    let settings = json!({"hooks": {"UserPromptSubmit": hook}});
+    fs::create_dir_all(home.project().join(".claude")).unwrap();
+    fs::write(home.project().join(".claude/settings.json"), settings.to_string()).unwrap();
 }
 
 /// Two sessions work at the same time; the one that began later ends first.

@@ -176,6 +176,18 @@ fn what_is_wrong_with_a_request_is_said_and_leaves_no_noise() {
 }
 
 #[test]
+fn blank_lines_between_messages_are_no_messages() {
+    let home = Home::new();
+    let model = Model::start(Vec::new());
+    let editor = Editor::start(&home, &Agent::ours(&model), &json!({}));
+    editor.child.write("\n\r\n  \n");
+    editor.call("session/list", &json!({"cwd": home.project()}));
+    let errors: Vec<Value> =
+        editor.frames().into_iter().map(|frame| frame.value).filter(|frame| frame.get("error").is_some()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+#[test]
 fn a_prompt_that_is_too_long_to_be_read_is_refused_and_the_next_is_taken() {
     let home = Home::new();
     let model = Model::start(Vec::new());

@@ -3,6 +3,8 @@
 use std::fs;
 use std::io::Write as _;
 
+use serde_json::json;
+
 use crate::fakes::model::Model;
 use crate::fakes::script::{Latch, Rule};
 use crate::support::driven::{Driven, shell};
@@ -32,6 +34,21 @@ fn the_last_line_names_the_conversation_and_resume_takes_it() {
     assert!(turn.contains("first") && turn.contains("noted"), "the conversation goes on: {turn}");
     let quiet = Driven::start(&home, &model, &["--output", "json", "first"]).wait().ok();
     assert!(!quiet.stderr.contains(GO_ON) && quiet.json()["session_id"].is_string(), "{quiet:#?}");
+}
+
+#[test]
+fn a_prompt_that_a_hook_blocks_is_told_at_the_terminal() {
+    let home = Home::new();
+    home.serve();
+    let block = r#"echo '{"decision":"block","reason":"BLOCKED BY HOOK"}'"#;
+    let hook = json!([{"hooks": [{"type": "command", "command": block}]}]);
+    fs::create_dir_all(home.project().join(".claude")).unwrap();
+    let settings = json!({"hooks": {"UserPromptSubmit": hook}});
+    fs::write(home.project().join(".claude/settings.json"), settings.to_string()).unwrap();
+    let model = Model::start(vec![]);
+    let ran = Driven::start(&home, &model, &["hello"]).wait();
+    let told = "note: Claude Code: UserPromptSubmit operation blocked by hook:\nBLOCKED BY HOOK\n";
+    assert!(ran.stderr.contains(told) && ran.stdout.is_empty(), "{ran:#?}");
 }
 
 #[test]

@@ -30,6 +30,7 @@ use interface::{TaskMessage, Wants};
 pub(super) use prompts::wanted_hooks;
 
 use super::calls::CallsUnderWay;
+use super::notices::ClientNotices;
 use super::requests::Control;
 use crate::agents::claude::editor::EditorHost;
 use crate::agents::claude::entries::Entries;
@@ -81,6 +82,7 @@ struct Driver {
     /// Events that were written since the client was last idle.
     of_turn: Vec<EventId>,
     entries: Entries,
+    notices: ClientNotices,
     /// Channel servers that this process runs for the session.
     channels: ChannelHost,
     /// The tools that work through the editor at the front.
@@ -162,6 +164,7 @@ pub(crate) async fn drive(
         calls: CallsUnderWay::default(),
         of_turn: vec![],
         entries: Entries::default(),
+        notices: ClientNotices::default(),
         channels: channels.clone(),
         editor: editor.clone(),
         waiting: vec![],

@@ -4,6 +4,7 @@ mod calls;
 mod driver;
 mod escapes;
 mod mcp;
+mod notices;
 mod probe;
 mod requests;
 

@@ -2,6 +2,7 @@
 //! server know it whichever file or version of this program they run.
 
 use std::io;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,6 +26,7 @@ impl HeldHooks {
         // The process that it was named after is gone: its number is that of our guard now.
         forget(&socket);
         let listener = UnixListener::bind(&socket)?;
+        std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o600))?;
         let listening = tokio::spawn(async move {
             loop {
                 // Too many open files, most likely; trying at once would burn the processor.
@@ -62,6 +64,7 @@ mod tests {
         assert!(!listens(ours, &socket).await);
         let held = HeldHooks::listen(socket.clone()).unwrap();
         assert!(listens(ours, &socket).await);
+        assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(!listens(std::os::unix::process::parent_id(), &socket).await, "another process");
         drop(held);
         assert!(!socket.exists());

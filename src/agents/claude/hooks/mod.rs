@@ -42,7 +42,7 @@ use scheduled::ScheduledPrompts;
 pub(crate) use socket::{HookOutput, HookWait, SessionSocket, Unanswered, call_session};
 use spoken::{ClientPlace, Spoken};
 pub(crate) use tool::judge_alone;
-pub(crate) use wake::{Announced, announce, announcement_of, forget};
+pub(crate) use wake::{Announced, announce, announcement_of, forget, forget_ended};
 
 /// What the owner may set.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant, SystemTime};
 use tokio::time::sleep_until;
 
 use super::HookSession;
+use crate::processes;
 
 /// A touch that nobody came for is made again after so long.
 const AGAIN: Duration = Duration::from_secs(20);
@@ -71,6 +72,15 @@ pub(crate) fn announcement_of(file: &Path, agent_session: &str) -> Option<Announ
 /// The session is over.
 pub(crate) fn forget(file: &Path) {
     drop(fs::remove_file(file));
+}
+
+/// Removes what sessions have left behind whose agents were killed. Each file comes with the process of its agent.
+pub(crate) fn forget_ended(files: Vec<(PathBuf, u32)>) {
+    for (file, agent) in files {
+        if !processes::is_alive(agent) {
+            forget(&file);
+        }
+    }
 }
 
 /// Touches the file whenever something waits for an idle session, as often as the budget allows.

@@ -8,7 +8,7 @@ use portcullis_wire::stream::{EntryKind, TurnEnd, content_in_words};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::agents::claude::entries::{Entries, results};
+use crate::agents::claude::entries::{Entries, noticed, results};
 
 /// What a line has besides its message.
 #[derive(Deserialize, Default)]
@@ -18,9 +18,18 @@ pub(super) struct AboutLine {
     /// It belongs to a subagent, whose own transcript has it.
     pub(super) is_sidechain: bool,
     /// The client wrote it for the model; nobody said it.
-    pub(super) is_meta: bool,
+    is_meta: bool,
+    /// The same: what is left of the conversation where it was compacted.
+    is_compact_summary: bool,
     /// What came while a turn was running, and is part of it.
     attachment: Value,
+}
+
+impl AboutLine {
+    /// Nobody said it.
+    pub(super) fn is_for_model(&self) -> bool {
+        self.is_meta || self.is_compact_summary
+    }
 }
 
 /// What a line tells, and when that was.
@@ -38,8 +47,8 @@ pub(super) fn entries_of(entries: &mut Entries, line: &[u8]) -> Option<LineEntri
     }
     let entries = match message.kind.as_str() {
         // An event from outside is no word of the user's, and still somebody's.
-        "user" if about.is_meta => texts(&message).flat_map(spoken).filter(is_event).collect(),
-        _ if about.is_meta => return None,
+        "user" if about.is_for_model() => texts(&message).flat_map(spoken).filter(is_event).collect(),
+        _ if about.is_for_model() => return None,
         "assistant" if message.is_synthetic() && texts(&message).eq([NOTHING_TO_SAY]) => return None,
         "assistant" => entries.said(&message),
         "attachment" if about.attachment["type"] == "queued_command" => {
@@ -47,6 +56,7 @@ pub(super) fn entries_of(entries: &mut Entries, line: &[u8]) -> Option<LineEntri
             spoken(&text).into_iter().filter(is_event).collect()
         }
         "user" => texts(&message).flat_map(spoken).chain(results(&message)).collect(),
+        "system" => message.client_notice().iter().map(noticed).collect(),
         _ => return None,
     };
     let at = about.timestamp.as_deref().and_then(moment).unwrap_or_default();
@@ -149,6 +159,21 @@ mod tests {
         ] {
             assert_eq!(read(&line).unwrap().entries, spoken(event), "{line}");
         }
+    }
+
+    #[test]
+    fn what_the_client_told_the_person_is_a_notice_and_the_rest_of_a_compacted_conversation_is_nothing() {
+        let blocked = json!({"type": "system", "subtype": "informational", "level": "warning", "content": "blocked"});
+        let compacted = json!({"type": "system", "subtype": "compact_boundary", "level": "info",
+            "content": "Conversation compacted", "compactMetadata": {"preTokens": 9, "postTokens": 7}});
+        for (line, text) in [
+            (blocked, "Claude Code: blocked"),
+            (compacted, "Claude Code: The conversation was compacted: 9 tokens before, 7 after."),
+        ] {
+            assert_eq!(read(&line).unwrap().entries, [EntryKind::Notice { text: text.into() }]);
+        }
+        let summary = json!({"type": "user", "isCompactSummary": true, "message": {"content": "This session is"}});
+        assert!(read(&summary).is_none());
     }
 
     #[test]

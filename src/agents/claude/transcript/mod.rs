@@ -20,7 +20,6 @@ use super::entries::Entries;
 pub(super) use follow::{Followed, Follower};
 pub(crate) use list::{ConversationPlace, NewestConversations};
 pub(super) use origin::{PromptOrigin, SubmittedPrompt};
-pub(super) use replay::CLIENT;
 pub(crate) use replay::Replayed;
 
 /// Longer names are no ids of conversations.

@@ -8,12 +8,10 @@ use portcullis_wire::stream::EntryKind;
 
 use super::Transcripts;
 use super::lines::{AboutLine, spoken};
+use crate::agents::claude::CLIENT;
 
 /// As much of a session's transcripts is shown again. Editors have trouble with more.
 const REPLAYED: u64 = 4 << 20;
-
-/// Who speaks where the client goes on by itself.
-pub(in crate::agents::claude) const CLIENT: &str = "Claude Code";
 
 /// A part of a conversation.
 #[derive(Debug)]
@@ -72,17 +70,21 @@ fn parts(line: &[u8]) -> Vec<Replayed> {
         return vec![];
     }
     match message.kind.as_str() {
-        "assistant" if !about.is_meta => vec![Replayed::Message(Box::new(message))],
+        "assistant" if !about.is_for_model() => vec![Replayed::Message(Box::new(message))],
         "user" => {
             let blocks = message.blocks();
             let has_results = blocks.iter().any(|block| matches!(block, Block::ToolResult { .. }));
             let texts = blocks.iter().filter_map(|block| match block {
-                Block::Text(text) => said(text, about.is_meta),
+                Block::Text(text) => said(text, about.is_for_model()),
                 _ => None,
             });
             let said: Vec<Replayed> = texts.collect();
             let results = has_results.then(|| Replayed::Message(Box::new(message)));
             said.into_iter().chain(results).collect()
+        }
+        "system" => {
+            let notice = message.client_notice().map(|notice| notice.text());
+            notice.map(|text| Replayed::Said { by: Some(CLIENT.to_owned()), text }).into_iter().collect()
         }
         _ => vec![],
     }
@@ -130,16 +132,20 @@ mod tests {
         side["isSidechain"] = true.into();
         let mut meta = user("Caveat");
         meta["isMeta"] = true.into();
+        let mut summary = user("This session is being continued");
+        summary["isCompactSummary"] = true.into();
+        let blocked = json!({"type": "system", "subtype": "informational", "level": "warning", "content": "blocked"});
         let agent = json!({"type": "assistant", "message": {"content": "hi"}});
         let result = json!({"type": "user", "message": {"content": [{"type": "tool_result", "tool_use_id": "t"}]}});
         write_as(
             home.path(),
             "a-1",
-            &[user("hello"), agent, side, meta, user(event), result, json!({"type": "summary"})],
+            &[user("hello"), agent, side, meta, summary, blocked, user(event), result, json!({"type": "summary"})],
         );
         let transcripts = Transcripts::in_folder(home.path());
         let result = r#"user: [{"type":"tool_result","tool_use_id":"t"}]"#;
-        assert_eq!(shown_of(&transcripts, &["a-1"]), ["user: hello", "assistant: \"hi\"", "ci: main is red", result]);
+        let shown = ["user: hello", "assistant: \"hi\"", "Claude Code: blocked", "ci: main is red", result];
+        assert_eq!(shown_of(&transcripts, &["a-1"]), shown);
         transcripts.delete("a-1").unwrap();
         assert!(shown_of(&transcripts, &["a-1"]).is_empty());
         transcripts.delete("a-1").unwrap();

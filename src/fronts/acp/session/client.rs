@@ -57,7 +57,7 @@ impl Session {
         self.servers = EditorServers::default();
         self.prompts.withdraw_all();
         self.open.clear();
-        let updates = self.updates.forget_calls();
+        let updates = self.updates.client_ends();
         self.update_all(updates).await;
         self.end_compaction().await;
         let outcome = launched.running.outcome().await;

@@ -1,65 +1,70 @@
-//! What the client tells of itself besides the conversation: that it makes its context smaller, and that the model's API
-//! refuses it.
+//! What is no word of the model: what this program tells the person, and what the client itself does.
 
-use agent_client_protocol::v1::schema::{CompactionStatus, CompactionUpdate, SessionUpdate};
+use agent_client_protocol::v1::schema::{CompactionStatus, CompactionUpdate, Notice, NoticeSeverity, SessionUpdate};
 use portcullis_core::visible;
-use portcullis_wire::control::Message;
+use portcullis_wire::control::ClientNotice;
 
+use super::super::updates::said_by;
 use super::Session;
+use crate::agents::claude::CLIENT;
 use crate::mint::uuid;
 
-/// What was told, so that it is told once.
-#[derive(Default)]
-pub(super) struct ToldOfClient {
-    /// The compaction that goes on.
-    compaction: Option<String>,
-    /// A refusal of the model's API in this turn.
-    refusal: bool,
-}
+/// Who says what is neither the model's nor the client's.
+pub(super) const PROGRAM: &str = "Portcullis";
+
+/// A notice is a line with more below it. A first line that is longer has nothing below it.
+const LONGEST_TITLE: usize = 256;
 
 impl Session {
-    pub(super) async fn news_of_client(&mut self, message: &Message) {
-        match (message.kind.as_str(), message.subtype.as_deref()) {
-            ("system", Some("status")) => self.compaction(message).await,
-            ("system", Some("api_retry")) => self.refused_by_api(message).await,
-            ("result", _) => self.told_of_client.refusal = false,
-            _ => {}
+    /// A compaction is one thing with a beginning and an end in an editor that shows it as such.
+    pub(super) async fn told_by_client(&mut self, notice: &ClientNotice) {
+        let status = match notice {
+            ClientNotice::Compacting => Some(CompactionStatus::InProgress),
+            ClientNotice::Compacted { .. } => Some(CompactionStatus::Completed),
+            ClientNotice::NotCompacted { .. } => Some(CompactionStatus::Failed),
+            ClientNotice::Said { .. } | ClientNotice::Retrying { .. } => None,
+        };
+        if let Some(status) = status.filter(|_| self.editor.has_compaction()) {
+            self.show_compaction(status).await;
+            // It does not say why one has failed.
+            if !notice.is_warning() {
+                return;
+            }
         }
+        let severity = if notice.is_warning() { NoticeSeverity::Warning } else { NoticeSeverity::Info };
+        self.notice(CLIENT, &notice.text(), severity).await;
     }
 
-    async fn compaction(&mut self, message: &Message) {
-        let (id, status) = match (&self.told_of_client.compaction, message.compact_result.as_str()) {
-            (None, _) if message.status == "compacting" => (uuid(), CompactionStatus::InProgress),
-            (Some(id), Some("success")) => (id.clone(), CompactionStatus::Completed),
-            (Some(id), Some(_)) => (id.clone(), CompactionStatus::Failed),
-            _ => return,
+    /// An editor that has no place for notices shows it as a message of whoever says it.
+    pub(super) async fn notice(&mut self, by: &str, text: &str, severity: NoticeSeverity) {
+        let update = match self.editor.has_notices() {
+            true => notice(text, severity),
+            false => said_by(by, text),
         };
-        self.show_compaction(id, status).await;
+        self.update(update).await;
     }
 
     /// No client goes on with it any more.
     pub(super) async fn end_compaction(&mut self) {
-        if let Some(id) = self.told_of_client.compaction.clone() {
-            self.show_compaction(id, CompactionStatus::Failed).await;
+        if self.compaction.is_some() {
+            self.show_compaction(CompactionStatus::Failed).await;
         }
     }
 
-    async fn show_compaction(&mut self, id: String, status: CompactionStatus) {
-        self.told_of_client.compaction = (status == CompactionStatus::InProgress).then(|| id.clone());
-        if self.editor.has_compaction() {
-            self.update(SessionUpdate::CompactionUpdate(CompactionUpdate::new(id, status))).await;
-        }
+    async fn show_compaction(&mut self, status: CompactionStatus) {
+        let id = self.compaction.take().unwrap_or_else(uuid);
+        self.compaction = (status == CompactionStatus::InProgress).then(|| id.clone());
+        self.update(SessionUpdate::CompactionUpdate(CompactionUpdate::new(id, status))).await;
     }
+}
 
-    /// The client tries again for minutes before it says so itself.
-    async fn refused_by_api(&mut self, message: &Message) {
-        if std::mem::replace(&mut self.told_of_client.refusal, true) {
-            return;
+fn notice(text: &str, severity: NoticeSeverity) -> SessionUpdate {
+    let text = visible(text.trim());
+    let notice = match text.split_once('\n') {
+        Some((title, rest)) if title.len() <= LONGEST_TITLE => {
+            Notice::new(severity, title).description(rest.trim().to_owned())
         }
-        let status = message.error_status.as_u64().map(|status| format!(" with {status}")).unwrap_or_default();
-        let why = message.error.as_deref().map(|why| format!(" ({})", visible(why))).unwrap_or_default();
-        let most = message.max_retries.as_u64().map(|most| format!(", up to {most} times")).unwrap_or_default();
-        let text = format!("The model's API refuses the request{status}{why}. Claude Code tries it again{most}.");
-        self.notice(&text).await;
-    }
+        _ => Notice::new(severity, text),
+    };
+    SessionUpdate::Notice(notice)
 }

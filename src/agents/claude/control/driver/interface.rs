@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use bytes::Bytes;
 use portcullis_core::OrderId;
-use portcullis_wire::control::Message;
+use portcullis_wire::control::{ClientNotice, Message};
 use portcullis_wire::front::PromptNews;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -55,6 +55,12 @@ pub(crate) enum Told {
     Said {
         by: String,
         text: String,
+        /// The same as a note at a terminal.
+        note: String,
+    },
+    /// What the client itself tells the person.
+    Client {
+        notice: ClientNotice,
         /// The same as a note at a terminal.
         note: String,
     },

@@ -1,20 +1,23 @@
 //! Messages of the client: told on, and read for what they say about the session itself.
 
 use bytes::Bytes;
-use portcullis_wire::control::{Message, TurnResult};
+use portcullis_wire::control::{ClientNotice, Message, TurnResult};
 use portcullis_wire::stream::{EntryKind, TurnEnd};
 use serde_json::{Map, Value};
 
 use super::{Driver, TaskMessage, Told, UntakenLine};
+use crate::agents::claude::CLIENT;
 use crate::agents::claude::control::requests::REQUEST_TIMEOUT;
-use crate::agents::claude::entries::results;
-use crate::agents::claude::transcript::CLIENT;
+use crate::agents::claude::entries::{noticed, results};
 
 /// Why a turn begins that the client has scheduled, as people are told.
 const SCHEDULED: &str = "goes on by itself: what it had scheduled is due";
 
 impl Driver {
     pub(super) fn message(&mut self, line: Bytes, mut message: Box<Message>) {
+        if self.notices.is_said_again(&message) {
+            return;
+        }
         // Whoever looks at the session knows a tool by what it does, whichever way it goes.
         message.rename_tools(|tool| self.editor.named(tool).to_owned());
         if message.kind == "user" {
@@ -56,7 +59,18 @@ impl Driver {
             }
             _ => {}
         }
+        let notice = self.notices.of(&message);
         self.tell(Told::Message { line, message });
+        if let Some(notice) = notice {
+            self.told_by_client(notice);
+        }
+    }
+
+    /// The client tells the person something itself.
+    fn told_by_client(&mut self, notice: ClientNotice) {
+        self.gate.stream().push(noticed(&notice));
+        let note = format!("{CLIENT}: {}", notice.text());
+        self.tell(Told::Client { notice, note });
     }
 
     /// What became of a line. Words that the model is given end the guard against text from outside that came before them.

@@ -215,6 +215,11 @@ fn with_device_approvals_the_owner_cannot_answer() {
         assert!(told.stderr.contains(words), "{words}: {told:#?}");
     }
     told.refused(4, "not answered by the owner of this machine");
+    // To look takes nothing away from those who answer.
+    assert!(home.run(&["ask", "list"]).ok().stdout.contains("Bash: git push"));
+    assert_eq!(show(&home, "abcde")["preview"], "git push");
+    assert_eq!(gate.get("/api/v1/asks").expect(200).json()[0]["code"], "abcde");
+    gate.get("/api/v1/verdicts").expect(200);
     gate.say("/", "yes abcde").expect(403);
     gate.verdict("abcde", &json!({"behavior": "allow"})).expect(403);
     gate.say("/", "but it may talk").expect(200);

@@ -258,6 +258,7 @@ fn inside_an_agent_and_where_devices_answer_watch_only_looks() {
     session.ask("abcde", "Bash", "Push", "git push");
     terminal.until("abcde asks to run Bash: git push");
     terminal.until("not answered here: prompts are answered on devices only");
+    terminal.until("│ git push");
     let status = home.run(&["status"]).ok().stdout;
     assert!(status.contains("approvals  device: prompts are answered with a reviewer's token"), "{status}");
     assert_eq!(home.status()["approvals"], "device");

@@ -332,6 +332,35 @@ fn say_waits_for_the_reply_and_prints_it() {
 }
 
 #[test]
+fn say_names_a_prompt_that_was_open_before() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_REPLY_QUIET", 300);
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    session.ask("abcde", "Bash", "Look", "git status");
+    gate.open_ask();
+    let say = home.spawn(home.command(&["say", "how is it?", "--wait"]), Stdin::Nothing);
+    say.complaint("open already: abcde asks to run Bash: git status; `portcullis ask allow abcde` allows it");
+    let chat = session.next_event().meta("chat_id").to_owned();
+    session.call("reply", &json!({"chat_id": chat, "text": "all is well"}));
+    let ran = Ran::of(&say, PATIENCE).ok();
+    assert_eq!((ran.stdout.as_str(), ran.stderr.matches("abcde asks").count()), ("all is well\n", 1), "{ran:?}");
+}
+
+#[test]
+fn watch_says_what_can_be_typed_when_a_line_answers_nothing() {
+    let home = Home::new();
+    let _gate = home.serve();
+    let mut terminal = Terminal::controlling(&home.command(&["watch"]));
+    terminal.until("? helps");
+    terminal.type_line("?");
+    terminal.until("/mcp shows MCP servers, Ctrl-C leaves.");
+    terminal.type_line("/foo");
+    terminal.until("No prompt is open, so nothing was answered.");
+}
+
+#[test]
 fn say_ends_with_the_turn_that_read_it_and_brought_no_reply() {
     let home = Home::new();
     home.fix("PORTCULLIS_TEST_REPLY_QUIET", 300);

@@ -175,7 +175,9 @@ fn a_session_is_told_once_and_then_what_changes_of_it() {
     about.at_dialog = false;
     assert_eq!(told(&about), "session: working");
     about.hooks_version = Some(99);
-    assert_eq!(told(&about), "session: more is known of its process");
+    assert_eq!(told(&about), "session: its hooks have called");
+    about.pid = Some(7);
+    assert_eq!(told(&about), "session: its process told more about itself");
 }
 
 #[test]

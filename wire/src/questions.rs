@@ -290,7 +290,7 @@ mod tests {
             there is no question "Which database?"; the questions are: "Which store = state?" (1 Postgres, 2 SQLite)
             there are several questions, and "SQLite" names none; the questions are: "Which store = state?" (1 Postgres, 2 SQLite); "Which checks?" (1 fmt, 2 clippy, 3 3; several with commas between)
             not answered: "Which checks?" (1 fmt, 2 clippy, 3 3; several with commas between)
-            "Which store = state?" is answered twice
+            "Which store = state?" (1 Postgres, 2 SQLite) is answered twice, and takes one answer
             the answer to "Which store = state?" is empty
             this prompt asks no questions"#]]
         .assert_eq(&refused.join("\n"));

@@ -5,12 +5,12 @@ mod show;
 use std::process::ExitCode;
 
 use clap::Subcommand;
-use portcullis_core::{Behavior, visible};
+use portcullis_core::{Behavior, shell_word, visible};
 use portcullis_wire::api::{AskView, NewVerdict, Recorded};
 use portcullis_wire::questions::GivenAnswers;
 use serde_json::{Map, Value};
 
-use super::client::Client;
+use super::client::{Client, segment};
 use super::inside::{InsideAnAgent, refused};
 use super::{log_at, say};
 use crate::failure::Failure;
@@ -63,6 +63,9 @@ enum AskCommand {
         /// The mode that follows a plan: `ask show` says which the prompt offers
         #[arg(long, value_name = "MODE")]
         mode: Option<String>,
+        /// Print a JSON object: the prompt as it is then
+        #[arg(long)]
+        json: bool,
     },
     /// Deny what a prompt asks for
     Deny {
@@ -74,6 +77,9 @@ enum AskCommand {
         /// End the agent's turn as well
         #[arg(long)]
         interrupt: bool,
+        /// Print a JSON object: the prompt as it is then
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -95,24 +101,24 @@ impl Ask {
                 say(&if json { format!("{}\n", serde_json::to_string(&asks)?) } else { list(&asks, all) });
             }
             AskCommand::Show { ask, json } => {
-                let ask: AskView = gate.get(&format!("/api/v1/asks/{}", super::client::segment(&ask))).await?;
+                let ask: AskView = gate.get(&format!("/api/v1/asks/{}", segment(&ask))).await?;
                 say(&if json { format!("{}\n", serde_json::to_string(&ask)?) } else { whole(&ask) });
             }
-            AskCommand::Allow { ask, why, scope, input, answers, mode } => {
+            AskCommand::Allow { ask, why, scope, input, answers, mode, json } => {
                 let input = match input {
                     Some(text) => Some(edited(&gate, &ask, &text).await?),
                     None => None,
                 };
                 let answers = Some(answers).filter(|answers| !answers.is_empty()).map(GivenAnswers::Typed);
                 let behavior = Behavior::Allow.name().to_owned();
-                answer(&gate, &ask, NewVerdict { behavior, why, scope, input, answers, interrupt: false, mode })
-                    .await?;
+                let verdict = NewVerdict { behavior, why, scope, input, answers, interrupt: false, mode };
+                say(&answer(&gate, &ask, verdict, json).await?);
             }
-            AskCommand::Deny { ask, why, interrupt } => {
+            AskCommand::Deny { ask, why, interrupt, json } => {
                 let behavior = Behavior::Deny.name().to_owned();
                 let verdict =
                     NewVerdict { behavior, why, scope: None, input: None, answers: None, interrupt, mode: None };
-                answer(&gate, &ask, verdict).await?;
+                say(&answer(&gate, &ask, verdict, json).await?);
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -125,7 +131,7 @@ async fn edited(gate: &Client, code: &str, text: &str) -> anyhow::Result<Map<Str
         Ok(edited) => return Ok(edited),
         Err(error) => error,
     };
-    let ask: AskView = gate.get(&format!("/api/v1/asks/{}", super::client::segment(code))).await?;
+    let ask: AskView = gate.get(&format!("/api/v1/asks/{}", segment(code))).await?;
     match ask.input {
         Some(Value::Object(mut input)) if ask.tool == "Bash" && !text.trim_start().starts_with('{') => {
             input.insert("command".to_owned(), text.into());
@@ -153,15 +159,30 @@ async fn allowed(gate: &Client, code: &str) -> String {
     }
 }
 
-async fn answer(gate: &Client, ask: &str, verdict: NewVerdict) -> anyhow::Result<()> {
-    let path = format!("/api/v1/asks/{}/verdict", super::client::segment(ask));
-    let recorded: Recorded = gate.post(&path, &verdict).await?;
+/// Gives the verdict, and says what became of it.
+async fn answer(gate: &Client, ask: &str, verdict: NewVerdict, json: bool) -> anyhow::Result<String> {
+    let path = format!("/api/v1/asks/{}/verdict", segment(ask));
+    let recorded: Recorded = gate.post(&path, &verdict).await.map_err(|error| about(error, ask))?;
+    if json {
+        let ask: AskView = gate.get(&format!("/api/v1/asks/{}", segment(&recorded.ask))).await?;
+        return Ok(format!("{}\n", serde_json::to_string(&ask)?));
+    }
     let code = recorded.code;
-    say(&match (recorded.missing, verdict.behavior == Behavior::Deny.name()) {
+    Ok(match (recorded.missing, verdict.behavior == Behavior::Deny.name()) {
         (0, false) => allowed(gate, &code).await,
         (0, true) => format!("Denied {code}.\n"),
         (1, _) => format!("Your allow of {code} is recorded. One more person must allow it.\n"),
         (missing, _) => format!("Your allow of {code} is recorded. {missing} more people must allow it.\n"),
-    });
-    Ok(())
+    })
+}
+
+/// The same error, with this prompt where its hint has a place for a code.
+fn about(error: anyhow::Error, ask: &str) -> anyhow::Error {
+    match error.downcast::<Failure>() {
+        Ok(failure) => {
+            let hint = failure.hint().map(|hint| hint.replace("CODE", &shell_word(ask)));
+            hint.map_or_else(|| failure.clone().into(), |hint| failure.clone().with_hint(hint).into())
+        }
+        Err(error) => error,
+    }
 }

@@ -15,7 +15,9 @@ pub(super) fn broken_files<'a>(paths: &Paths, folders: impl IntoIterator<Item = 
     if let Err(error) = configuration(paths, None) {
         // Some rules stand in the configuration, too. They may be readable where the rest is not.
         let then = match folders.into_iter().chain([Path::new("/")]).all(|folder| load(folder).is_ok()) {
-            true => "sessions go on by the rules, and what a person must decide is denied",
+            true => {
+                "sessions go on by the rules; Claude Code asks at its own dialog, and what would have to be held is denied"
+            }
             false => {
                 "a new session asks for everything that the rules which can be read do not deny, and that is denied where \
                  nobody can be asked"

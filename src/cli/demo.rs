@@ -44,6 +44,7 @@ struct Scene {
     gate: Client,
     status: Status,
     session: String,
+    label: String,
     folder: std::path::PathBuf,
     patience: Option<Duration>,
 }
@@ -60,14 +61,18 @@ impl Demo {
             tokio::time::timeout(STEP_TIMEOUT, Agent::start(LABEL)).await.context("starting the channel")??;
         let (session, label) = attached(&gate).await?;
         say(&introduction(&status, &session, &label));
+        if self.say.is_none() {
+            say(&how_to_send(&status, &label));
+        }
+        say(&how_to_listen(&status));
         if let Some(text) = &self.say {
             let event = NewEvent { text: text.clone(), session: Some(session.clone()), ..NewEvent::default() };
             gate.post::<Value>("/api/v1/events", &event).await.context("sending the first message")?;
         }
         let patience = self.timeout.map(Duration::from_secs);
-        let scene = Scene { gate, status, session, folder, patience };
+        let scene = Scene { gate, status, session, label, folder, patience };
         let played = tokio::select! {
-            played = scene.play(&mut agent, self.once) => played,
+            played = scene.play(&mut agent, &self) => played,
             interrupted = tokio::signal::ctrl_c() => interrupted.context("listening for signals"),
         };
         agent.end().await;
@@ -78,9 +83,10 @@ impl Demo {
 }
 
 impl Scene {
-    async fn play(&self, agent: &mut Agent, once: bool) -> anyhow::Result<()> {
+    async fn play(&self, agent: &mut Agent, asked_for: &Demo) -> anyhow::Result<()> {
+        let mut is_sent = asked_for.say.is_some();
         loop {
-            say("\nWaiting for a message …\n");
+            say(if is_sent { "\n" } else { "\nWaiting for a message …\n" });
             let message = self.within(agent.message(), "no message came").await?;
             say(&format!("message  from {}: {}\n", shown(&message.sender), shown(&message.text)));
             let allowed = self.ask(agent).await?;
@@ -88,8 +94,12 @@ impl Scene {
             say(&format!("action   {}\n", if allowed { "lists the folder" } else { "none: it was denied" }));
             let sent = agent.reply(&message, &answer).await?;
             say(&format!("reply    {} ({})\n", indented(&answer), shown(&sent)));
-            if once {
+            if asked_for.once {
                 return Ok(());
+            }
+            // The next one comes from a terminal.
+            if std::mem::take(&mut is_sent) {
+                say(&format!("\n{}", how_to_send(&self.status, &self.label)));
             }
         }
     }
@@ -164,20 +174,23 @@ async fn attached(gate: &Client) -> anyhow::Result<(String, String)> {
 
 fn introduction(status: &Status, session: &str, label: &str) -> String {
     let gate = status.listen.as_ref().map_or_else(|| status.socket.clone(), |address| format!("http://{address}"));
-    let send = curl::line(status, "-d \"what is here?\"", &format!("/?label={label}"));
-    let watch = curl::line(status, "-N", "/events");
     format!(
         "This is a scripted agent, not Claude: whatever you send, it asks to list this folder. The way of your message, the \
          prompt and the reply through Portcullis is the real one.
 
 Session {session}, label {label}, is attached to the gate at {gate}.
 
-Send it a message from a second terminal:
-  {send}
-See replies and prompts as others see them:
-  {watch}
 "
     )
+}
+
+fn how_to_send(status: &Status, label: &str) -> String {
+    let send = curl::line(status, "-d \"what is here?\"", &format!("/?label={label}"));
+    format!("Send it a message from a second terminal:\n  {send}\n")
+}
+
+fn how_to_listen(status: &Status) -> String {
+    format!("See replies and prompts as others see them:\n  {}\n", curl::line(status, "-N", "/events"))
 }
 
 /// A fixed, harmless deed, done here and by no shell.

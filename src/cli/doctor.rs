@@ -42,7 +42,9 @@ impl Doctor {
         let (project, paths) = (working_folder()?, paths()?);
         let gate = gate::look(&paths).await;
         // One that cannot be read is a finding already.
-        let config = configuration(&paths, None).unwrap_or_default();
+        let configured = configuration(&paths, None);
+        let is_readable = configured.is_ok();
+        let config = configured.unwrap_or_default();
         let claude = claude::look(&project, &config.claude).await;
         let mut findings = gate.findings;
         findings.extend(rules::look(&paths, &project));
@@ -55,7 +57,9 @@ impl Doctor {
         findings.extend(log.findings);
         findings.push(channel::sessions(&gate.sessions, gate.is_running));
         findings.extend(mode::look(&gate.sessions, &project));
-        let (driven, editor) = tokio::join!(driven::look(&config), editor::look(&config.acp));
+        let editor =
+            async { if is_readable { editor::look(&config.acp).await } else { editor::without_configuration() } };
+        let (driven, editor) = tokio::join!(driven::look(&config), editor);
         findings.extend(driven);
         findings.push(editor);
         findings.extend(editor::running(&paths, config.approvals).await);

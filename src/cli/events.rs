@@ -45,9 +45,19 @@ enum EventsCommand {
         json: bool,
     },
     /// Deliver an event that was not read once more
-    Retry { id: String },
+    Retry {
+        id: String,
+        /// Print a JSON object: the event as it is then
+        #[arg(long)]
+        json: bool,
+    },
     /// Drop a waiting event
-    Drop { id: String },
+    Drop {
+        id: String,
+        /// Print a JSON object: the event as it is then
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 impl Events {
@@ -75,17 +85,26 @@ impl Events {
                 };
                 say(&whole(&event, &session, reply_to(&event, &replies)));
             }
-            EventsCommand::Retry { id } => {
+            EventsCommand::Retry { id, json } => {
                 gate.command("POST", &format!("/api/v1/events/{}/retry", segment(&id))).await?;
-                say(&format!("Event {id} is waiting again.\n"));
+                say(&done(&gate, &id, format!("Event {id} is waiting again.\n"), json).await?);
             }
-            EventsCommand::Drop { id } => {
+            EventsCommand::Drop { id, json } => {
                 gate.command("POST", &format!("/api/v1/events/{}/drop", segment(&id))).await?;
-                say(&format!("Dropped event {id}.\n"));
+                say(&done(&gate, &id, format!("Dropped event {id}.\n"), json).await?);
             }
         }
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// What is said of an event that was changed: in words, or as it is then.
+async fn done(gate: &Client, id: &str, words: String, json: bool) -> anyhow::Result<String> {
+    if !json {
+        return Ok(words);
+    }
+    let event: EventView = gate.get(&format!("/api/v1/events/{}", segment(id))).await?;
+    Ok(format!("{}\n", serde_json::to_string(&event)?))
 }
 
 fn list(events: &[EventView], sessions: &[SessionView]) -> String {

@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::process::ExitCode;
 
+use portcullis_core::visible;
 use serde_json::json;
 
 use super::channel::working_folder;
@@ -103,6 +104,7 @@ impl Install {
                 "What an earlier release wrote into the files of the project is moved: it names a path of this machine.\n",
             );
         }
+        say(&self.of_subfolder()?.unwrap_or_default());
         say(&match self.shown.diff {
             true => change::diffs(plan.changes()),
             false => "--diff shows every line.\n".to_owned(),
@@ -154,6 +156,30 @@ impl Install {
         }))
     }
 
+    /// The shared settings, as they are called in the repository.
+    fn shared_settings(&self) -> anyhow::Result<String> {
+        let target = self.at.target()?;
+        let (file, root) = (target.shared_settings(), home_of_project(&target.folder));
+        Ok(visible(&file.strip_prefix(root).unwrap_or(&file).display().to_string()))
+    }
+
+    /// Which sessions read hooks that a subfolder shares. Claude Code reads shared settings in the folder where it is started
+    /// and in none above it, and servers and a user's own settings of the whole repository (seen with 2.1.325).
+    fn of_subfolder(&self) -> anyhow::Result<Option<String>> {
+        let target = self.at.target()?;
+        let root = home_of_project(&target.folder);
+        let is_below =
+            target.scope == SettingsScope::Project && target.folder != root && target.folder.starts_with(&root);
+        Ok(is_below.then(|| {
+            visible(&format!(
+                "Claude Code reads {} only where it is started in {}. For sessions that start in {} run this there.\n",
+                self.shared_settings().unwrap_or_default(),
+                target.folder.display(),
+                root.display()
+            ))
+        }))
+    }
+
     fn summary(&self, plan: &InstallPlan) -> anyhow::Result<String> {
         let name = &self.at.name;
         let from = match plan.changes_server() {
@@ -162,8 +188,9 @@ impl Install {
         };
         let mut text = match self.at.scope() {
             SettingsScope::Project => format!(
-                "Registered as {name:?} for you in this project. Commit .claude/settings.json: others who pull it get \
-                 the hooks once they have run `portcullis install`, and nothing before.\n"
+                "Registered as {name:?} for you in this project. Commit {}: others who pull it get the hooks once they have \
+                 run `portcullis install`, and nothing before.\n",
+                self.shared_settings()?
             ),
             SettingsScope::Local => format!("Registered as {name:?} for you in this project, {from}.\n"),
             SettingsScope::User => format!("Registered as {name:?} for you, in every folder, {from}.\n"),

@@ -36,6 +36,9 @@ pub(super) fn hint(command: &Command, error: &clap::Error, arguments: &[OsString
         ErrorKind::UnknownArgument if words.first() == Some(&"run") && is_about(error, "--json") => {
             Some("did you mean --output=json?".to_owned())
         }
+        ErrorKind::MissingRequiredArgument if words.first() == Some(&"say") => Some(
+            "`portcullis say 'the build is red'`; `portcullis say -` reads the text from standard input".to_owned(),
+        ),
         ErrorKind::UnknownArgument => {
             // Without the sign, the text after it would be taken for a time.
             let after_wait = words.iter().zip(words.iter().skip(1)).find(|(word, _)| **word == "--wait");

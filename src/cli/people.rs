@@ -3,13 +3,16 @@
 use std::process::ExitCode;
 
 use clap::Subcommand;
+use portcullis_core::{OWNER, Role};
 use portcullis_wire::api::{Approval, NewRole, PeopleView, ago};
+use serde_json::{Value, json};
 
 use super::client::{Client, segment};
 use super::inside::{InsideAnAgent, refused};
 use super::layout::Colour;
 use super::table::{Cell, Table};
 use super::{log_at, say};
+use crate::failure::Failure;
 use crate::hub::now;
 
 /// List people, admit new ones by their code, change roles, remove people
@@ -70,12 +73,17 @@ impl People {
         match self.what {
             PeopleCommand::List { json } => {
                 let people: PeopleView = gate.get("/api/v1/people").await?;
-                say(&if json { format!("{}\n", serde_json::to_string(&people)?) } else { list(&people) });
+                say(&if json { format!("{}\n", with_owner(&people)?) } else { list(&people) });
             }
             PeopleCommand::Pair { code, name, role } => {
                 gate.send("POST", "/api/v1/pairings", &Approval { code, name: name.clone(), role: role.clone() })
                     .await?;
                 say(&format!("Added {name} as {role}.\n"));
+            }
+            PeopleCommand::Role { name, .. } | PeopleCommand::Remove { name } if name == OWNER => {
+                let hint = "`portcullis people list` shows the people whom you let in; approvals = \"device\" in the \
+                            configuration takes answering from the owner";
+                return Err(Failure::new("the owner is this machine's user, and stays admin", hint).into());
             }
             PeopleCommand::Role { name, role } => {
                 gate.send("PUT", &format!("/api/v1/people/{}", segment(&name)), &NewRole { role: role.clone() })
@@ -95,9 +103,16 @@ impl People {
     }
 }
 
+/// The same people as in the table: the owner, whom the gate knows without a record, has a field of their own.
+fn with_owner(view: &PeopleView) -> anyhow::Result<Value> {
+    let mut shown = serde_json::to_value(view)?;
+    shown["owner"] = json!({"name": OWNER, "role": Role::Admin.name()});
+    Ok(shown)
+}
+
 fn list(view: &PeopleView) -> String {
     let mut table = Table::new(&["NAME", "ROLE", "TOKENS", "ELSEWHERE"]);
-    table.row(["owner", "admin", "-", "this machine's user"].map(Cell::from));
+    table.row([OWNER, Role::Admin.name(), "-", "this machine's user"].map(Cell::from));
     for person in &view.people {
         let elsewhere = if person.identities.is_empty() { "-".to_owned() } else { person.identities.join(", ") };
         table.row([

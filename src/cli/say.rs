@@ -6,12 +6,13 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use portcullis_core::{Record, SessionId, visible};
-use portcullis_wire::api::{Accepted, NewEvent, ReplyView, SessionView};
+use portcullis_wire::api::{Accepted, AskView, NewEvent, ReplyView, SessionView};
 use portcullis_wire::questions::how_to_allow;
+use portcullis_wire::text::one_line;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::client::Client;
+use super::client::{Client, segment};
 use super::feed::{Entry, Feed, News, Only, known_session};
 use super::{log_at, note, paths, say};
 use crate::failure::Failure;
@@ -81,7 +82,9 @@ impl Say {
                     note(&format!("it {}", destination(&gate, &accepted, label.as_deref()).await));
                 }
                 if let Some((feed, patience)) = feed {
-                    AwaitedReply::new(&gate, &accepted, patience, self.json).replies(feed).await?;
+                    let mut awaited = AwaitedReply::new(&gate, &accepted, patience, self.json);
+                    awaited.note_open_prompts().await;
+                    awaited.replies(feed).await?;
                 }
             }
             _ if self.json => {}
@@ -111,12 +114,13 @@ async fn destination(gate: &Client, accepted: &Accepted, label: Option<&str>) ->
         let known = known_session(gate, id).await;
         return known.map_or_else(|_| format!("goes to session {id}"), |session| format!("goes to {}", session.label));
     }
-    let Some(label) = label else { return "waits for a session: none is connected".to_owned() };
+    let take_back = format!("`portcullis events drop {}` takes it back", accepted.id);
+    let Some(label) = label else { return format!("waits for a session: none is connected; {take_back}") };
     let known: Vec<SessionView> = gate.get("/api/v1/sessions").await.unwrap_or_default();
     let known: Vec<&str> = known.iter().map(|session| session.label.as_str()).collect();
     let connected =
         if known.is_empty() { "none is connected".to_owned() } else { format!("there are {}", known.join(", ")) };
-    format!("waits for a session called {label}: {connected}; `portcullis events drop {}` takes it back", accepted.id)
+    format!("waits for a session called {label}: {connected}; {take_back}")
 }
 
 /// After the first reply, and after a turn that ended without one, so long is waited for another one.
@@ -131,6 +135,8 @@ struct AwaitedReply<'a> {
     give_up: Instant,
     is_answered: bool,
     is_read: bool,
+    /// The codes of the prompts that were open when the event was sent, and that are named already.
+    named: Vec<String>,
     /// As its session last told.
     is_working: Option<bool>,
     /// The turn that read it ended without a reply: when that was seen to be long enough.
@@ -148,8 +154,23 @@ impl<'a> AwaitedReply<'a> {
             give_up,
             is_answered: false,
             is_read: false,
+            named: vec![],
             is_working: None,
             over: None,
+        }
+    }
+
+    /// Names on standard error the prompts of its session that hold up the reply already.
+    async fn note_open_prompts(&mut self) {
+        let Some(session) = &self.accepted.session else { return };
+        let path = format!("/api/v1/asks?state=open&session={}", segment(session));
+        // Who may not see prompts waits for the reply all the same.
+        let mut asks: Vec<AskView> = self.gate.get(&path).await.unwrap_or_default();
+        asks.retain(AskView::is_open);
+        for ask in asks {
+            let words = visible(&one_line(&ask.in_words()));
+            note(&format!("open already: {words}; {}", ask.how_to_allow()));
+            self.named.push(ask.code);
         }
     }
 
@@ -187,7 +208,9 @@ impl<'a> AwaitedReply<'a> {
             }
             Record::Seen { event } if event.to_string() == self.accepted.id => self.is_read = true,
             Record::Described { session, about, .. } if is_its(session) => self.is_working = about.is_working,
-            Record::Asked { ask } if is_its(&ask.session) && !self.is_answered => {
+            Record::Asked { ask }
+                if is_its(&ask.session) && !self.is_answered && !self.named.contains(&ask.code.to_string()) =>
+            {
                 let how = how_to_allow(&ask.details, &ask.code.to_string());
                 note(&format!("{}; {how}", entry.sentence.words));
             }

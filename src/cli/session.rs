@@ -81,6 +81,9 @@ enum SessionCommand {
 struct Which {
     /// The session's label, its id, or the beginning of one
     session: String,
+    /// Print a JSON object: the order and what became of it
+    #[arg(long)]
+    json: bool,
 }
 
 impl Which {
@@ -115,33 +118,33 @@ impl Session {
             }
             SessionCommand::Stop(which) => {
                 let done = |label: &str| format!("Session {label} is stopped: no tool runs until it is resumed.");
-                order(&gate, &which, "stop", &(), done).await?;
+                return order(&gate, &which, "stop", &(), done).await;
             }
             SessionCommand::Resume(which) => {
                 let done = |label: &str| format!("Session {label} goes on.");
-                order(&gate, &which, "resume", &(), done).await?;
+                return order(&gate, &which, "resume", &(), done).await;
             }
             SessionCommand::Interrupt(which) => {
                 let done = |label: &str| format!("Session {label} has ended its turn.");
-                order(&gate, &which, "interrupt", &(), done).await?;
+                return order(&gate, &which, "interrupt", &(), done).await;
             }
             SessionCommand::End(which) => {
                 let done = |label: &str| format!("Session {label} has ended.");
-                order(&gate, &which, "end", &(), done).await?;
+                return order(&gate, &which, "end", &(), done).await;
             }
             SessionCommand::Prompt { which, prompt } => {
                 let done = |label: &str| format!("Session {label} has its prompt.");
-                order(&gate, &which, "prompt", &NewPrompt { prompt }, done).await?;
+                return order(&gate, &which, "prompt", &NewPrompt { prompt }, done).await;
             }
             SessionCommand::Mode { which, mode } => {
                 let done = format!("Mode is now {mode}.");
-                order(&gate, &which, "mode", &NewMode { mode }, |_| done).await?;
+                return order(&gate, &which, "mode", &NewMode { mode }, |_| done).await;
             }
             SessionCommand::DefaultMode(mode) => mode.run(&gate).await?,
             SessionCommand::Model { which, model } => {
                 let name = model.as_deref().unwrap_or("the agent's own choice");
                 let done = format!("Model is now {name}.");
-                order(&gate, &which, "model", &NewModel { model }, |_| done).await?;
+                return order(&gate, &which, "model", &NewModel { model }, |_| done).await;
             }
         }
         Ok(ExitCode::SUCCESS)
@@ -158,11 +161,17 @@ async fn order(
     order: &str,
     body: &impl serde::Serialize,
     done: impl FnOnce(&str) -> String,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<ExitCode> {
     let session = which.find(gate).await?;
     let done = done(&session.label);
     let path = format!("/api/v1/sessions/{}/{order}?wait={CONFIRM_WITHIN}", segment(&session.id));
-    let OrderView { state, why, .. } = gate.post(&path, body).await?;
+    let given: OrderView = gate.post(&path, body).await?;
+    if which.json {
+        say(&format!("{}\n", serde_json::to_string(&given)?));
+        // What went wrong is in it.
+        return Ok(if given.state == "failed" { ExitCode::FAILURE } else { ExitCode::SUCCESS });
+    }
+    let OrderView { state, why, .. } = given;
     let said = match state.as_str() {
         "done" => done,
         "failed" => {
@@ -177,7 +186,7 @@ async fn order(
         _ => "Recorded; the session has not confirmed it yet.".to_owned(),
     };
     say(&visible(&format!("{said}\n")));
-    Ok(())
+    Ok(ExitCode::SUCCESS)
 }
 
 fn is_unenforced(session: &SessionView) -> bool {

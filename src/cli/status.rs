@@ -4,14 +4,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use portcullis_core::{Moment, shell_word, visible};
-use portcullis_wire::api::{SessionView, Status as GateStatus};
+use portcullis_wire::api::{SessionView, Status as GateStatus, ago};
 use portcullis_wire::notify::NotifyView;
 use portcullis_wire::text::one_line;
 
 use super::broken::broken_files;
 use super::client::Client;
 use super::layout::{Colour, Layout, clock};
-use super::setup::installed::{SettingsFile, settings_files};
+use super::setup::installed::files_with_hooks;
 use super::table::{Cell, Table};
 use super::{lock, log_at, paths, say, session};
 use crate::config::{Paths, environment};
@@ -20,6 +20,8 @@ use crate::hub::now;
 
 /// A call that ran unasked is shown for a day, in milliseconds.
 const ALARM_SHOWN: u64 = 24 * 3_600_000;
+/// A session with hooks that works and tells nothing for so long is named, in milliseconds.
+const SILENT: u64 = 5 * 60_000;
 
 /// Show whether a gate runs, where it listens, and which sessions are attached
 ///
@@ -142,17 +144,31 @@ fn in_words(status: &GateStatus, sessions: &[SessionView], broken: &[String]) ->
         text.push_str(&format!("\n{}", table(sessions)));
         for session in sessions {
             let standing = session.standing_in_words().map(|words| format!("{}: {words}", session.label));
-            text.extend(standing.map(|words| format!("{}\n", Layout::of_stdout().wrapped(&one_line(&words), 2))));
+            let silent = silence(session, now()).map(|words| format!("{}: {words}", session.label));
+            let lines = standing.into_iter().chain(silent);
+            text.extend(lines.map(|words| format!("{}\n", Layout::of_stdout().wrapped(&one_line(&words), 2))));
         }
     }
     text
 }
 
+/// What is said of a session that should work and has told nothing for long: Claude Code has dialogs of which no hook tells.
+fn silence(session: &SessionView, now: Moment) -> Option<String> {
+    let silent = now.since(Moment(session.last_active));
+    let should_tell = session.state == "attached" && session.connected_by == "hooks" && session.asks == 0;
+    let is_working = session.activity.as_deref() == Some("working");
+    (should_tell && is_working && session.last_active > 0 && silent >= SILENT).then(|| {
+        format!(
+            "working, and nothing was heard of it for {}: a long call, or a dialog at its terminal that no hook tells of",
+            ago(silent)
+        )
+    })
+}
+
 /// Whether hooks that called earlier stand in none of the settings that Claude Code reads in the session's folder.
 fn has_lost_hooks(session: &SessionView) -> bool {
     let Some(folder) = session.folder.as_deref().filter(|_| session.connected_by == "hooks") else { return false };
-    let is_there = |settings: &SettingsFile| !settings.hooks().is_empty() || settings.plugins().next().is_some();
-    session.hooks_version.is_some() && !settings_files(Path::new(folder), &environment).iter().any(is_there)
+    session.hooks_version.is_some() && files_with_hooks(Path::new(folder), &environment).is_empty()
 }
 
 fn table(sessions: &[SessionView]) -> String {
@@ -183,4 +199,35 @@ fn notified(notify: &NotifyView) -> String {
 
 fn survives(durability: &str) -> &'static str {
     if durability == "power" { "a power cut" } else { "the death of the gate" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use portcullis_core::{Label, Presence, Session, SessionAbout, SessionId};
+
+    #[test]
+    fn a_session_that_works_and_tells_nothing_for_long_is_named() {
+        let mut about = SessionAbout::new(Label::new("api").unwrap(), "hooks");
+        about.is_working = Some(true);
+        let (since, label) = (Moment(1_000), about.label.clone());
+        let (id, presence) = (SessionId::new(since, 1), Presence::Attached);
+        let session = Session {
+            id,
+            label,
+            about,
+            presence,
+            since,
+            active: since,
+            stopped: None,
+            orders: vec![].into(),
+            outside: None,
+        };
+        let view = |asks| SessionView::of(&session, 0, asks);
+        let at = |minutes: u64| Moment(1_000 + minutes * 60_000);
+        assert_eq!(silence(&view(0), at(4)), None);
+        let words = silence(&view(0), at(7)).unwrap();
+        assert!(words.starts_with("working, and nothing was heard of it for 7 min"), "{words}");
+        assert_eq!(silence(&view(1), at(7)), None, "it waits for a person, which is said already");
+    }
 }

@@ -39,6 +39,9 @@ enum TokenCommand {
         /// Expires after this time, such as 12h or 30d
         #[arg(long, value_name = "TIME", value_parser = lifetime)]
         expires: Option<Duration>,
+        /// Print a JSON object with the token and what it is for
+        #[arg(long)]
+        json: bool,
     },
     /// List the tokens, never their secrets
     List {
@@ -72,13 +75,13 @@ impl Token {
         log_at("warn");
         let gate = Client::of_the_gate()?;
         match self.what {
-            TokenCommand::Add { name, role, labels, expires } => {
+            TokenCommand::Add { name, role, labels, expires, json } => {
                 let labels = (!labels.is_empty()).then_some(labels);
                 let before: Vec<TokenView> = gate.get("/api/v1/tokens").await?;
                 let new =
                     NewToken { person: name.clone(), role, labels, expires_in: expires.map(|time| time.as_secs()) };
                 let made: MadeToken = gate.post("/api/v1/tokens", &new).await?;
-                say(&format!("{}\n", made.token));
+                say(&if json { format!("{}\n", serde_json::to_string(&made)?) } else { format!("{}\n", made.token) });
                 let others: Vec<&str> = before
                     .iter()
                     .filter(|token| token.person == name && !token.expired)

@@ -22,6 +22,9 @@ pub(crate) fn named_in_full(text: &str) -> Option<VerdictTarget> {
     text.parse().ok().map(VerdictTarget::Id).or_else(by_code)
 }
 
+/// Why the prompt of a held call takes nothing else.
+const HELD: &str = "this call is held before it runs: it can be allowed or denied once, as it is";
+
 /// `it takes scope once or session`, and a plan also which modes.
 fn offered(ask: &Ask) -> String {
     let scopes = ask.details.offers.iter().map(|offer| offer.scope.name());
@@ -31,6 +34,10 @@ fn offered(ask: &Ask) -> String {
         true => format!("it takes scope {scopes}"),
         false => format!("it takes scope {scopes}, and mode {}", modes.join(" or ")),
     }
+}
+
+fn no_mode(name: &str) -> String {
+    format!("there is no mode {name:?}: the modes are {}", Mode::ALL.map(Mode::name).join(", "))
 }
 
 fn find_ask<'a>(state: &'a State, target: &VerdictTarget) -> Option<&'a (Ask, AskLife)> {
@@ -77,9 +84,15 @@ impl Hub {
         let fault = fault_of(refusal);
         match refusal {
             Refusal::CannotCarry { .. } => {
-                let offers = self.look(move |state| find_ask(state, &target).map(|(ask, _)| offered(ask)));
-                match offers.await.ok().flatten() {
-                    Some(offered) => Fault { message: format!("{}: {offered}", fault.message), ..fault },
+                let message = fault.message.clone();
+                let told = self.look(move |state| {
+                    find_ask(state, &target).map(|(ask, _)| match ask.details.held {
+                        true => HELD.to_owned(),
+                        false => format!("{message}: {}", offered(ask)),
+                    })
+                });
+                match told.await.ok().flatten() {
+                    Some(message) => Fault { message, ..fault },
                     None => fault,
                 }
             }
@@ -139,8 +152,7 @@ impl Hub {
         let Some(scope) = Scope::named(&scope) else {
             return Err(bad(format!("scope is \"once\", \"session\" or \"always\", not {scope:?}")));
         };
-        let mode =
-            mode.map(|mode| Mode::named(&mode).ok_or_else(|| bad(format!("there is no mode {mode:?}")))).transpose()?;
+        let mode = mode.map(|mode| Mode::named(&mode).ok_or_else(|| bad(no_mode(&mode)))).transpose()?;
         if why.as_ref().is_some_and(|why| why.len() > 4096) {
             return Err(bad("why is longer than 4096 bytes".to_owned()));
         }

@@ -3,12 +3,14 @@
 use serde_json::{Value, json};
 
 use super::consent;
-use super::file::UserFile;
+use super::file::{Audience, UserFile};
 use super::git::Tracking;
 use crate::failure::Failure;
 
 pub(crate) struct FileChange {
     pub(crate) file: UserFile,
+    /// Who reads the file.
+    pub(crate) audience: Audience,
     pub(crate) after: FutureText,
     /// What is put in or taken out, for people: `12 hooks`.
     pub(crate) counts: Vec<String>,
@@ -74,7 +76,7 @@ pub(crate) fn summary<'a>(changes: impl Iterator<Item = &'a FileChange>, done: &
     let files = if changes.len() == 1 { "1 file".to_owned() } else { format!("{} files", changes.len()) };
     let mut text = format!("{files}:\n");
     for change in changes {
-        let tracking = Tracking::of(&change.file.real).in_words();
+        let tracking = Tracking::of(&change.file.real).in_words(change.audience);
         let mut about = vec![change.verb().to_owned()];
         about.extend(change.counts.iter().map(|count| format!("{count}{done}")));
         about.extend((!tracking.is_empty()).then(|| tracking.to_owned()));

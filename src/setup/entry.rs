@@ -36,6 +36,13 @@ pub(crate) fn find(text: &str, under: Under<'_>, name: &str) -> Result<Found, Un
     Ok(ours(there).map_or(Found::Foreign, |(command, _)| Found::Ours { command: text_of(&command.value) }))
 }
 
+/// The names of all entries that start `portcullis channel`.
+pub(super) fn names_of_ours(text: &str, under: Under<'_>) -> Result<Vec<String>, Unfit> {
+    let document = Document::parse(text)?;
+    let there = servers(&document, under)?.into_iter().flat_map(|servers| &servers.properties);
+    Ok(there.filter(|entry| ours(entry).is_some()).map(|entry| entry.name.as_str().to_owned()).collect())
+}
+
 /// The text with the entry in it; the same text when it is there already.
 ///
 /// An entry of ours that is there keeps what the user added to it; a foreign one is replaced, so look first.

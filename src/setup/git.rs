@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::file::Audience;
+
 /// Whether others get a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tracking {
@@ -41,12 +43,16 @@ impl Tracking {
     }
 
     /// For people; nothing where git has no part in it.
-    pub(crate) fn in_words(self) -> &'static str {
-        match self {
-            Self::Tracked => "tracked by git: others get it",
-            Self::Ignored => "ignored by git",
-            Self::Untracked => "not tracked by git, and not ignored (a line in .git/info/exclude keeps it yours alone)",
-            Self::Outside => "",
+    pub(crate) fn in_words(self, audience: Audience) -> &'static str {
+        match (self, audience) {
+            (Self::Tracked, _) => "tracked by git: others get it",
+            (Self::Ignored, Audience::OwnerAlone) => "ignored by git",
+            (Self::Ignored, Audience::Everyone) => "ignored by git: others do not get it",
+            (Self::Untracked, Audience::OwnerAlone) => {
+                "not tracked by git, and not ignored (a line in .git/info/exclude keeps it yours alone)"
+            }
+            (Self::Untracked, Audience::Everyone) => "not tracked by git yet: others get it once you commit it",
+            (Self::Outside, _) => "",
         }
     }
 }

@@ -78,7 +78,7 @@ impl InstallPlan {
                     (FutureText::Text(planned.after), planned.counts, ours)
                 }
             };
-            plan.changes.push(FileChange { file, after, counts, ours });
+            plan.changes.push(FileChange { file, audience: part.audience, after, counts, ours });
         }
         Ok(plan)
     }

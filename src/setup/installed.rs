@@ -75,6 +75,13 @@ impl SettingsFile {
     }
 }
 
+/// The files whose hooks or plugins of ours Claude Code calls in this folder.
+pub(crate) fn files_with_hooks(project: &Path, environment: Environment<'_>) -> Vec<PathBuf> {
+    let mut settings = settings_files(project, environment);
+    settings.retain(|settings| !settings.hooks().is_empty() || settings.plugins().next().is_some());
+    settings.into_iter().map(|settings| settings.file).collect()
+}
+
 /// Whether this user has hooks of their own in this folder, by `install` or by the plugin. Those of the project, which
 /// others share, then leave the calls about tools to them.
 pub(crate) fn has_hooks_of_own(project: &Path, environment: Environment<'_>) -> bool {

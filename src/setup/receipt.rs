@@ -96,6 +96,13 @@ impl Receipt {
         Some(self.under.as_ref()?.iter().map(String::as_str).chain([SERVERS]))
     }
 
+    /// Lists of settings that were made for another server go with this one, if they are empty then.
+    fn take_over_lists(&mut self, other: &Self) {
+        let (Some(ours), Some(theirs)) = (&mut self.added, &other.added) else { return };
+        let made = theirs.iter().filter(|added| added.made > Made::Nothing);
+        ours.extend(made.map(|added| AddedElement { list: added.list.clone(), rule: None, made: added.made }));
+    }
+
     /// Objects that were made for another entry and that hold this one as well were made for this one.
     fn take_over_objects(&mut self, other: &Self) {
         let (Some(ours), Some(theirs)) = (self.around(), other.around()) else { return };
@@ -167,6 +174,7 @@ impl Receipts {
         for other in self.list.iter_mut().filter(|other| other.file == file) {
             other.made_file |= forgotten.made_file;
             other.take_over_objects(&forgotten);
+            other.take_over_lists(&forgotten);
         }
         if self.list.is_empty() {
             return self.file.remove().map(drop);

@@ -1,5 +1,7 @@
 //! Elements in the lists of Claude Code's settings: put in, and taken out again with no more than was put in.
 
+use std::collections::BTreeSet;
+
 use jsonc_parser::ast::{Array, Object};
 use portcullis_wire::hooks::own::is_our_hook;
 use serde::{Deserialize, Serialize};
@@ -123,7 +125,8 @@ fn is_older(there: &serde_json::Value, wanted: &serde_json::Value) -> bool {
 
 /// What is to be taken out of the settings.
 pub(crate) struct Removal<'a> {
-    /// Hooks that call this server, and those that run the program.
+    /// Hooks that call this server, and those that run the program. The latter name no server: they stay for another one that
+    /// hooks call as well.
     pub(crate) server: &'a str,
     /// What was added, with what was made for it. None: nobody knows, and rules stay.
     pub(crate) added: Option<&'a [AddedElement]>,
@@ -168,8 +171,11 @@ fn without_one_hook(text: &str, server: &str) -> Result<Option<(String, [String;
     let document = Document::parse(text)?;
     let hooks = document.root()?.and_then(|root| root.get("hooks")?.value.as_object());
     let Some(hooks) = hooks else { return Ok(None) };
-    let calls_us =
-        |hook: &serde_json::Value| is_our_hook(hook) && (hook["server"].is_null() || hook["server"] == server);
+    let is_shared_with_others = servers_called(text).iter().any(|called| called != server);
+    let calls_us = |hook: &serde_json::Value| match &hook["server"] {
+        serde_json::Value::Null => is_our_hook(hook) && !is_shared_with_others,
+        named => is_our_hook(hook) && named == server,
+    };
     for property in &hooks.properties {
         let Some(groups) = property.value.as_array() else { continue };
         for group in &groups.elements {
@@ -237,6 +243,14 @@ pub(crate) fn groups_of_ours(settings: &serde_json::Value) -> Vec<(&str, &serde_
 pub(crate) fn has_own_hooks(text: &str) -> bool {
     let said = Document::parse(text).map(|document| document.said()).unwrap_or_default();
     groups_of_ours(&said).iter().any(|(_, group)| !is_shared(group))
+}
+
+/// The servers whose tool hooks of ours call.
+pub(super) fn servers_called(text: &str) -> BTreeSet<String> {
+    let said = Document::parse(text).map(|document| document.said()).unwrap_or_default();
+    let groups = said["hooks"].as_object().into_iter().flatten().flat_map(|(_, groups)| groups.as_array());
+    let hooks = groups.flatten().flat_map(|group| group["hooks"].as_array()).flatten();
+    hooks.filter(|hook| is_our_hook(hook)).filter_map(|hook| hook["server"].as_str().map(str::to_owned)).collect()
 }
 
 /// How many hooks and rules there are: all of our hooks, and all rules.

@@ -1,5 +1,6 @@
 //! What `portcullis uninstall` takes out of Claude Code's files: planned first, so that it can be shown.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::change::{FileChange, FutureText, look_writable};
@@ -150,7 +151,9 @@ impl UninstallPlan {
             () if made_by_us && says_nothing(&after) => FutureText::Removed,
             () => FutureText::Text(after),
         };
-        Ok(FileChange { file, after, counts, ours: ours.unwrap_or_default() })
+        // What is taken out of a shared file others lose as well, and git knows it already.
+        let audience = Audience::OwnerAlone;
+        Ok(FileChange { file, audience, after, counts, ours: ours.unwrap_or_default() })
     }
 
     fn without_server(
@@ -204,6 +207,15 @@ impl RemovedPart {
             RemovedContent::Settings => None,
         }
     }
+}
+
+/// The other names under which a server of ours is registered or called by hooks in the same scope.
+pub(crate) fn other_names(target: &Target) -> anyhow::Result<BTreeSet<String>> {
+    let (servers, settings) = (UserFile::read(&target.server_file()?)?, UserFile::read(&target.own_settings()?)?);
+    let mut names = settings::servers_called(settings.text());
+    names.extend(entry::names_of_ours(servers.text(), &target.under()).unwrap_or_default());
+    names.remove(&target.name);
+    Ok(names)
 }
 
 fn server(path: PathBuf, under: Vec<String>) -> RemovedPart {

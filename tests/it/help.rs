@@ -170,6 +170,7 @@ fn what_was_mistyped_is_answered_with_what_was_meant() {
         (&["rules", "add", "aks", "Bash"], "did you mean ask?"),
         (&["log", "-n", "abc"], "a whole number, such as 20"),
         (&["demo", "--timeout", "abc"], "a whole number, such as 20"),
+        (&["say"], "`portcullis say -` reads the text from standard input"),
         (&["say", "hello", "--wait", "4"], "did you mean --wait=4?"),
         (&["run", "--json", "hello"], "did you mean --output=json?"),
         (&["say", "hello", "--wait=soon"], "a number of seconds, or such as 90s or 5m"),

@@ -372,13 +372,13 @@ impl From<&NoRoute> for Fault {
                 let labels: Vec<&str> = labels.iter().map(Label::as_str).collect();
                 Self::new(
                     Kind::NeedsRight,
-                    format!("this token is for sessions labelled {}: name one", labels.join(", ")),
+                    format!("this token is only for sessions labelled {}: name one of these", labels.join(" or ")),
                 )
             }
             NoRoute::Several(several) => {
                 let names: Vec<&str> = several.iter().map(|(_, label)| label.as_str()).collect();
                 let candidates = several.iter().map(|(id, label)| Candidate::session(*id, label)).collect();
-                Self::new(Kind::WhichSession, format!("several sessions are attached: {}", names.join(", ")))
+                Self::new(Kind::WhichSession, format!("several sessions could be meant: {}", names.join(", ")))
                     .among(candidates)
             }
         }

@@ -89,11 +89,15 @@ impl Questions {
     pub fn read(&self, given: &GivenAnswers) -> Result<Map<String, Value>, String> {
         self.can_be_answered()?;
         let mut answers = Map::new();
-        let mut put = |question: &AgentQuestion, line: &str| match answers
-            .insert(question.text.clone(), question.answer(line)?.into())
-        {
-            Some(_) => Err(format!("{:?} is answered twice", question.text)),
-            None => Ok(()),
+        let mut put = |question: &AgentQuestion, line: &str| {
+            let answer = question.answer(line)?;
+            let answer = match answers.get(&question.text).and_then(Value::as_str) {
+                Some(before) if question.several => format!("{before}, {answer}"),
+                Some(_) => return Err(format!("{} is answered twice, and takes one answer", question.in_words())),
+                None => answer,
+            };
+            answers.insert(question.text.clone(), answer.into());
+            Ok(())
         };
         match given {
             GivenAnswers::ByQuestion(given) => {
@@ -188,18 +192,29 @@ impl Questions {
                 format!("`portcullis ask allow {code} --answer 1`, or its label, or your own words")
             }
             [_] => format!("`portcullis ask allow {code} --answer 'your own words'`"),
-            _ => format!("`portcullis ask allow {code} --answer 1=LABEL --answer 2=LABEL`, one for each question"),
+            all => {
+                let several = all.iter().any(|question| question.several && question.labels.len() > 1);
+                let several = if several { ", with commas between labels where several may be chosen" } else { "" };
+                format!(
+                    "`portcullis ask allow {code} --answer 1=LABEL --answer 2=LABEL`, one for each question{several}"
+                )
+            }
         }
     }
 }
 
 /// How a prompt is allowed from the command line, in words that follow what it asks.
 pub fn how_to_allow(details: &Details, code: &str) -> String {
-    if details.kind != AskKind::Question {
+    let input = details.input.as_ref().and_then(|input| serde_json::from_str(input.as_str()).ok());
+    how_to_allow_input(details.kind, &input.unwrap_or_default(), code)
+}
+
+/// The same of a prompt whose input has been read.
+pub(crate) fn how_to_allow_input(kind: AskKind, input: &Value, code: &str) -> String {
+    if kind != AskKind::Question {
         return format!("`portcullis ask allow {code}` allows it");
     }
-    let input = details.input.as_ref().and_then(|input| serde_json::from_str(input.as_str()).ok());
-    match Questions::of(&input.unwrap_or_default()) {
+    match Questions::of(input) {
         questions if questions.0.is_empty() => format!("`portcullis ask show {code}` says how it is answered"),
         questions => format!("answer it with {}", questions.how_to_answer(code)),
     }
@@ -253,6 +268,12 @@ mod tests {
     #[test]
     fn several_options_are_chosen_with_commas_and_a_label_comes_before_a_number() {
         assert!(typed(2, &["1=1", "2=1, clippy,3"]).contains("fmt, clippy, 3"));
+        assert!(typed(2, &["1=1", "2=fmt", "2=2"]).contains("fmt, clippy"), "or one after the other");
+        let how = questions(2).how_to_answer("abcde");
+        assert!(
+            how.ends_with("one for each question, with commas between labels where several may be chosen"),
+            "{how}"
+        );
     }
 
     #[test]
@@ -269,7 +290,7 @@ mod tests {
             there is no question "Which database?"; the questions are: "Which store = state?" (1 Postgres, 2 SQLite)
             there are several questions, and "SQLite" names none; the questions are: "Which store = state?" (1 Postgres, 2 SQLite); "Which checks?" (1 fmt, 2 clippy, 3 3; several with commas between)
             not answered: "Which checks?" (1 fmt, 2 clippy, 3 3; several with commas between)
-            "Which store = state?" is answered twice
+            "Which store = state?" (1 Postgres, 2 SQLite) is answered twice, and takes one answer
             the answer to "Which store = state?" is empty
             this prompt asks no questions"#]]
         .assert_eq(&refused.join("\n"));

@@ -8,7 +8,7 @@ use portcullis_core::{
 };
 use serde_json::Value;
 
-use crate::api::LogLine;
+use crate::api::{AskView, LogLine};
 use crate::preview;
 use crate::record::{self, RecordPayload, Unreadable};
 use crate::text::{masked_start, one_line, risk_in_words};
@@ -111,9 +111,11 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
         Record::Wrote { events, .. } => (Detail, format!("{} given to the agent", names.events(events))),
         Record::Lost { .. } => (Attention, "session lost: its process is gone without a word".to_owned()),
         Record::Ended { goodbye, .. } => (Plain, format!("session ended: {}", goodbye.why)),
-        Record::Moved { events, to, .. } => (Detail, format!("{} now {}", names.events(events), names.waits_for(*to))),
+        Record::Moved { events, to, .. } => {
+            (Detail, format!("{} now {}", names.events(events), names.waits_for(events.len(), *to)))
+        }
         Record::Requeued { events, to, .. } => {
-            let waits = names.waits_for(*to);
+            let waits = names.waits_for(events.len(), *to);
             (Plain, format!("{} may not have been read, and {waits} again", names.events(events)))
         }
         Record::Replied { reply } => {
@@ -145,7 +147,14 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
         Record::OutsideRead { sender, .. } => {
             (Plain, format!("session has read text from {sender}, who may not direct it: what it runs is asked for"))
         }
-        Record::OutsideEnded { by, .. } => (Plain, format!("text from outside no longer holds the session up: {by}")),
+        Record::OutsideEnded { by, .. } => {
+            let why = match by.as_str() {
+                "terminal" => "its user spoke at its terminal".to_owned(),
+                "/clear" => "its conversation was cleared".to_owned(),
+                by => format!("{by} spoke to it"),
+            };
+            (Plain, format!("{why}: its calls are no longer asked for because of text from outside"))
+        }
         Record::Ordered { order, by, .. } => (Plain, ordered(order, by)),
         Record::DefaultModeSet { folder, mode: Some(mode), by } => {
             (Plain, format!("{by} sets the default mode in {folder} to {mode}"))
@@ -166,7 +175,7 @@ fn words(names: &Names, record: &Record) -> (Weight, String) {
             (Attention, format!("{} given up: each agent that had it ended before reading it", names.event(*event)))
         }
         Record::Retried { event, by, to, .. } => {
-            (Plain, format!("{} sent again by {by}: it {}", names.event(*event), names.waits_for(*to)))
+            (Plain, format!("{} sent again by {by}: it {}", names.event(*event), names.waits_for(1, *to)))
         }
         Record::Missed { by } => (Attention, format!("{by} typed a code that no prompt has")),
         Record::PersonSet { name, role, by } => (Plain, format!("{name} is a {role} now, by {by}")),
@@ -245,7 +254,8 @@ fn described(before: Option<&SessionAbout>, about: &SessionAbout, label: Option<
         activity.filter(|activity| self::activity(before) != Some(activity)).map(str::to_owned),
     ];
     match changes.into_iter().flatten().collect::<Vec<_>>().as_slice() {
-        [] => "session: more is known of its process".to_owned(),
+        [] if before.hooks_version != about.hooks_version => "session: its hooks have called".to_owned(),
+        [] => "session: its process told more about itself".to_owned(),
         changes => format!("session: {}", changes.join(", ")),
     }
 }
@@ -266,10 +276,23 @@ fn asked(ask: &Ask) -> String {
         Text::Here(text) => cut(&preview::of_text(&ask.tool, text)),
         other => shown(other),
     };
-    match ask.details.kind {
-        AskKind::Tool => format!("{} asks to run {}: {what}{risk}", ask.code, ask.tool),
-        AskKind::Question => format!("{} asks a question: {what}", ask.code),
-        AskKind::Plan => format!("{} asks to approve a plan: {what}", ask.code),
+    asks(ask.details.kind, &ask.code.to_string(), &ask.tool, &what) + &risk
+}
+
+/// `abcde asks to run Bash: git push`; `what` is what is shown of the call.
+fn asks(kind: AskKind, code: &str, tool: &str, what: &str) -> String {
+    match kind {
+        AskKind::Tool => format!("{code} asks to run {tool}: {what}"),
+        AskKind::Question => format!("{code} asks a question: {what}"),
+        AskKind::Plan => format!("{code} asks to approve a plan: {what}"),
+    }
+}
+
+impl AskView {
+    /// What it asks, on one line, with secrets masked.
+    pub fn in_words(&self) -> String {
+        let kind = AskKind::named(&self.kind).unwrap_or(AskKind::Tool);
+        one_line(&asks(kind, &self.code, &self.tool, &cut(&preview::of_text(&self.tool, &self.preview))))
     }
 }
 

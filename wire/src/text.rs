@@ -139,12 +139,20 @@ fn notes(ask: &Ask, masked: usize, longest: Option<usize>) -> String {
     let (code, details) = (ask.code, &ask.details);
     let masked = (masked > 0).then(|| format!("[{masked} masked; `portcullis ask show {code}` shows all of it]"));
     let risk = details.risk.as_ref().map(|risk| format!("Risk: {}", risk.in_words()));
-    let reason = details.reason.as_ref().map(|reason| format!("Asked because: {}", mask(reason).0));
+    let reason = details.reason.as_ref().map(|reason| because(&mask(reason).0));
     let quorum = (details.quorum > 1).then(|| format!("{} people must allow it", details.quorum));
     let offers = (!details.offers.is_empty()).then(|| offers(ask));
     let lines = [masked, risk, reason, quorum, offers].into_iter().flatten();
     let fitted = |line: String| format!("{}\n", excerpt(&visible(&line).replace('\n', " "), longest).0);
     lines.map(fitted).collect()
+}
+
+/// `Asked because: …`; a rule asks by itself.
+fn because(reason: &str) -> String {
+    match reason.strip_prefix("asked for by ") {
+        Some(rule) => format!("Asked for by {rule}"),
+        None => format!("Asked because: {reason}"),
+    }
 }
 
 /// `risk high: network, unclear`, for a place that stands in brackets itself.

@@ -372,8 +372,10 @@ pub(super) fn called(state: &State, now: Moment, session: SessionId, call: ToolC
 fn denied_by(decided_by: &str) -> &'static str {
     match decided_by {
         "nobody" | "old hooks" | "unreadable" => "denied, as nobody could be asked",
-        "client" | "client, after the allow" => "denied by Claude Code itself",
+        "client" | "client, after the allow" | "permission-rule" => "denied by Claude Code itself",
+        own if own.starts_with("config/") || own.starts_with("mode ") => "denied by Claude Code itself",
         rule if rule.starts_with("rule ") => "denied by a rule",
+        "stop" => "the session was stopped",
         _ => "denied at its terminal",
     }
 }

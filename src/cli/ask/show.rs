@@ -80,7 +80,7 @@ fn shortened(what: &str, code: &str) -> String {
 fn outcome(ask: &AskView) -> Cell {
     let Some(verdict) = &ask.verdict else {
         return match (&ask.withdrawn, ask.state.as_str()) {
-            (Some(why), _) => Cell::painted(format!("withdrawn: {why}"), Colour::Quiet),
+            (Some(why), _) => Cell::painted(withdrawn(why), Colour::Quiet),
             (None, "open") => Cell::painted("open", Colour::Attention),
             (None, state) => Cell::painted(state, Colour::Quiet),
         };
@@ -91,6 +91,14 @@ fn outcome(ask: &AskView) -> Cell {
         "not_confirmed" => Cell::painted(format!("not confirmed: {said}"), Colour::Attention),
         _ if verdict.differs => Cell::painted(format!("ran differently: {said}"), Colour::Danger),
         _ => Cell::from(said),
+    }
+}
+
+/// What became of a prompt that no verdict settled. One that was answered at the terminal was not taken back.
+fn withdrawn(why: &str) -> String {
+    match why.strip_suffix(" at its terminal") {
+        Some(said @ ("allowed" | "denied")) => format!("answered at its terminal: {said}"),
+        _ => format!("withdrawn: {why}"),
     }
 }
 
@@ -229,7 +237,7 @@ fn state(ask: &AskView) -> String {
             let differs = if verdict.differs { "; WARNING: what ran is not what was shown" } else { "" };
             format!("{} by {}, {carried}{outcome}{differs}", verdict.behavior, verdict.by_whom())
         }
-        (None, Some(why), _) => format!("withdrawn: {why}"),
+        (None, Some(why), _) => withdrawn(why),
         (None, None, "open") => format!("open; answer with {again}"),
         (None, None, state) => state.to_owned(),
     }

@@ -27,6 +27,12 @@ pub(super) async fn look(acp: &AcpTable) -> Finding {
     }
 }
 
+/// Where the configuration cannot be read, which is a finding of its own.
+pub(super) fn without_configuration() -> Finding {
+    Finding::note(CHECK, "`portcullis acp` does not start before the configuration can be read")
+        .blocking(Blocks::Editor)
+}
+
 /// The editors that run: those that a person has said are theirs, and what keeps people from answering prompts in the
 /// others, which is the configuration, or that nobody can tell who has started them.
 pub(super) async fn running(paths: &Paths, approvals: Approvals) -> Vec<Finding> {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use portcullis_core::shell_word;
 use portcullis_wire::api::SessionView;
 use portcullis_wire::hooks::own::program_of;
 use portcullis_wire::hooks::{HOOKS_VERSION, HookEvent};
@@ -77,7 +78,13 @@ pub(super) fn old_in_sessions(sessions: &[SessionView]) -> Option<Finding> {
 
 fn installation(settings: &SettingsFile, names: &[String]) -> Vec<Finding> {
     let (groups, file, scope) = (settings.hooks(), settings.file.display(), settings.scope.name());
-    let again = format!("`portcullis install --hooks --scope {scope}`");
+    let called: BTreeSet<&str> = groups.iter().filter_map(|(_, group)| group["hooks"][0]["server"].as_str()).collect();
+    // What is installed under another name is renewed under it.
+    let name = match called.iter().collect::<Vec<_>>().as_slice() {
+        [name] if **name != "portcullis" => format!(" --name {}", shell_word(name)),
+        _ => String::new(),
+    };
+    let again = format!("`portcullis install --hooks --scope {scope}{name}`");
     let oldest = groups.iter().filter_map(|(_, group)| version_of(group)).min();
     let hooks: Vec<(&str, &Value)> = groups.iter().map(|(event, group)| (*event, &group["hooks"][0])).collect();
     let is_there = |event: &HookEvent| hooks.iter().any(|(name, _)| *name == event.name());
@@ -102,8 +109,7 @@ fn installation(settings: &SettingsFile, names: &[String]) -> Vec<Finding> {
         let what = format!("{file} calls {program}, which does not exist");
         findings.push(Finding::fail(CHECK, what, again.clone()).blocking(Blocks::Hooks));
     }
-    let servers: BTreeSet<&str> = hooks.iter().filter_map(|(_, hook)| hook["server"].as_str()).collect();
-    for server in servers {
+    for server in called {
         if !names.contains(&format!("server:{server}")) {
             let what = format!("{file} calls the server {server:?}, which is not registered here");
             findings.push(Finding::fail(CHECK, what, again.clone()).blocking(Blocks::Hooks));

@@ -2,6 +2,7 @@
 
 use portcullis_core::policy::{Decision, Origin, Pattern, Rule, RuleSource, covers};
 use portcullis_core::visible;
+use serde_json::json;
 
 use super::super::setup::installed::{SettingsFile, settings_files};
 use super::super::setup::rules::{NewRule, RulesOwner};
@@ -30,6 +31,9 @@ pub(super) struct AddRule {
     /// Add it also if the tool is not known, or if another rule makes it pointless today
     #[arg(long)]
     force: bool,
+    /// Print a JSON object: the file and the rule
+    #[arg(long)]
+    json: bool,
 }
 
 /// Remove a rule from your file, or from the project's
@@ -55,6 +59,11 @@ impl AddRule {
         self.check(&Loaded::open(paths, &folder).load()?.files(), decision, &pattern, owner)?;
         let rule = NewRule { decision, pattern: &pattern, why: self.why.as_deref() };
         let (file, warning) = setup::rules::add(paths, &folder, owner, &rule)?;
+        if self.json {
+            let (decision, rule) = (decision.name(), pattern.to_string());
+            say(&format!("{}\n", json!({"file": file, "decision": decision, "rule": rule, "warning": warning})));
+            return Ok(());
+        }
         say(&visible(&format!("Added to {file}: {} {pattern}\n", decision.name())));
         if let Some(warning) = warning {
             say(&visible(&format!("warning: {warning}\n")));

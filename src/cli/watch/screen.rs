@@ -20,6 +20,9 @@ use crate::gate::inside::agent_of;
 use crate::processes::PeerProcess;
 use crate::report;
 
+/// What can be typed at any time.
+const HELP: &str = "What answers a prompt stands below it. ? shows this, /mcp shows MCP servers, Ctrl-C leaves.\n";
+
 pub(super) struct Screen {
     paths: Paths,
     feed: Feed,
@@ -61,7 +64,7 @@ impl Screen {
         let listen = |kind| signal(kind).context("listening for signals");
         let (mut interrupts, mut resizes) = (listen(SignalKind::interrupt())?, listen(SignalKind::window_change())?);
         let mut terminations = listen(SignalKind::terminate())?;
-        self.print("Watching. /mcp shows MCP servers, Ctrl-C leaves.\n")?;
+        self.print("Watching. /mcp shows MCP servers, ? helps, Ctrl-C leaves.\n")?;
         loop {
             tokio::select! {
                 news = self.feed.next() => {
@@ -152,7 +155,7 @@ impl Screen {
         } else if let Some(why) =
             self.no_answers.as_ref().filter(|_| self.sessions.iter().any(|session| session.asks > 0))
         {
-            // Who may not answer may not be shown the prompt whole either; the lines above tell of it.
+            // The prompt could not be read; the lines above tell of it.
             text.push_str(&format!("\n{}\n", layout.wrapped(&format!("  not answered here: {why}"), 2)));
         } else {
             text.push('\n');
@@ -186,7 +189,17 @@ impl Screen {
         if let Some(said) = self.servers.takes(line, folders) {
             return said;
         }
-        let (Some(question), Some(ask)) = (&mut self.question, self.asks.front()) else { return String::new() };
+        if matches!(line.trim(), "?" | "/help") {
+            return HELP.to_owned();
+        }
+        let (Some(question), Some(ask)) = (&mut self.question, self.asks.front()) else {
+            let is_empty = line.trim().is_empty();
+            return if is_empty {
+                String::new()
+            } else {
+                format!("No prompt is open, so nothing was answered. {HELP}")
+            };
+        };
         if let Some(why) = &self.no_answers {
             return format!("Not answered here: {why}\n");
         }

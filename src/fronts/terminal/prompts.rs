@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use portcullis_core::{AskId, Behavior, Ruling};
+use portcullis_core::{AskId, AskKind, Behavior, Ruling, visible};
 use portcullis_wire::api::AskView;
 use portcullis_wire::front::PromptNews;
+use portcullis_wire::preview;
 use portcullis_wire::questions::how_to_allow;
+use portcullis_wire::text::one_line;
 use serde_json::json;
 
 use super::{Question, TerminalFront};
@@ -26,7 +28,7 @@ impl TerminalFront {
                 if !self.setup.at_terminal {
                     let how = code.map(|code| format!("; {}", how_to_allow(&ask.details, &code.to_string())));
                     let how = how.unwrap_or_default();
-                    let words = format!("waiting for permission: {}{how}", portcullis_core::visible(&ask.tool));
+                    let words = format!("waiting for permission: {}{how}", visible(&ask.tool));
                     return self.printer.note(&words).await;
                 }
                 self.questions.push_back(Question::new(*ask, code));
@@ -38,7 +40,7 @@ impl TerminalFront {
             PromptNews::Withdrawn { ask, why } => self.settled(ask, Err(&why)).await,
             PromptNews::NotTaken { ask, fault } => {
                 self.answered.remove(&ask);
-                self.printer.note(&format!("not taken: {}", portcullis_core::visible(&fault.message))).await;
+                self.printer.note(&format!("not taken: {}", visible(&fault.message))).await;
                 if let Some(question) = self.questions.front().filter(|question| question.ask.id == ask)
                     && self.setup.no_answers.is_none()
                 {
@@ -53,23 +55,24 @@ impl TerminalFront {
     async fn settled(&mut self, ask: AskId, ruling: Result<&Ruling, &str>) {
         let was_shown = self.questions.front().is_some_and(|question| question.ask.id == ask);
         let here = self.answered.remove(&ask);
-        let name = self
-            .questions
-            .iter()
-            .find(|question| question.ask.id == ask)
-            .map(|question| question.code.map_or_else(|| question.ask.tool.clone(), |code| code.to_string()));
+        let question = self.questions.iter().find(|question| question.ask.id == ask);
+        let name =
+            question.map(|question| question.code.map_or_else(|| question.ask.tool.clone(), |code| code.to_string()));
+        let input = question.zip(ruling.ok()).and_then(|(question, ruling)| other_input(question, ruling));
         self.questions.retain(|question| question.ask.id != ask);
+        let is_denied = ruling.is_ok_and(|ruling| ruling.behavior == Behavior::Deny);
+        // Without a terminal one that is allowed shows by what the agent does; one that is denied may end all of it.
+        let is_told = !here && (self.setup.at_terminal || is_denied || ruling.is_err());
         let (behavior, words) = match ruling {
             Ok(ruling) => {
-                let said = if ruling.behavior == Behavior::Allow { "allowed" } else { "denied" };
-                let who = if here || !self.setup.at_terminal { String::new() } else { who_answered(ask).await };
-                (Some(ruling.behavior.name()), format!("{said}{who}"))
+                let who = if is_told { who_answered(ask).await } else { String::new() };
+                (Some(ruling.behavior.name()), ruled(ruling, &who, input))
             }
-            Err(why) => (None, format!("no longer asked: {}", portcullis_core::visible(why))),
+            Err(why) => (None, format!("no longer asked: {}", visible(why))),
         };
         let shown = json!({"type": "portcullis", "subtype": "settled", "id": ask.to_string(), "behavior": behavior});
         self.printer.ours(&shown).await;
-        if !here && (self.setup.at_terminal || behavior.is_none()) {
+        if is_told {
             let name = name.map(|name| format!("{name}: ")).unwrap_or_default();
             self.printer.note(&format!("\n{name}{words}")).await;
         }
@@ -98,11 +101,34 @@ impl TerminalFront {
         let mut words = question.in_words();
         match &self.setup.no_answers {
             None => words.push_str(&format!("\n{}", question.asks_for())),
-            Some(why) => words.push_str(&format!("\n  not answered here: {}\n", portcullis_core::visible(why))),
+            Some(why) => words.push_str(&format!("\n  not answered here: {}\n", visible(why))),
         }
         self.printer.note("").await;
         self.printer.ask(&words).await;
     }
+}
+
+/// `allowed by ann over http with another input: git push --dry-run`, `denied by ann over http, and the turn ends: stop`.
+fn ruled(ruling: &Ruling, who: &str, input: Option<String>) -> String {
+    let why = ruling.why.as_ref().map(|why| format!(": {}", visible(why))).unwrap_or_default();
+    match ruling.behavior {
+        Behavior::Allow => {
+            let input = input.map(|input| format!(" with another input: {input}")).unwrap_or_default();
+            format!("allowed{who}{input}")
+        }
+        Behavior::Deny => {
+            let ends = if ruling.interrupt { ", and the turn ends" } else { "" };
+            format!("denied{who}{ends}{why}")
+        }
+    }
+}
+
+/// What runs instead of what was shown; nothing where answers to questions were put in.
+fn other_input(question: &Question, ruling: &Ruling) -> Option<String> {
+    let ask = &question.ask;
+    let edited = ruling.input.as_ref().filter(|_| ask.details.kind == AskKind::Tool)?;
+    let input = serde_json::from_str(edited.text.as_str()).ok()?;
+    Some(one_line(&visible(&preview::of_text(&ask.tool, &preview::preview(&ask.tool, &input)))))
 }
 
 /// ` by ann over http` or ` by ann on "Phone"`, as the gate tells; nothing where it does not.
@@ -114,5 +140,5 @@ async fn who_answered(ask: AskId) -> String {
         view.verdict.map(|verdict| format!(" by {}", verdict.by_whom()))
     };
     let who = tokio::time::timeout(LOOKUP_TIMEOUT, look).await.ok().flatten();
-    portcullis_core::visible(&who.unwrap_or_default())
+    visible(&who.unwrap_or_default())
 }

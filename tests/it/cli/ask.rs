@@ -215,6 +215,11 @@ fn with_device_approvals_the_owner_cannot_answer() {
         assert!(told.stderr.contains(words), "{words}: {told:#?}");
     }
     told.refused(4, "not answered by the owner of this machine");
+    // To look takes nothing away from those who answer.
+    assert!(home.run(&["ask", "list"]).ok().stdout.contains("Bash: git push"));
+    assert_eq!(show(&home, "abcde")["preview"], "git push");
+    assert_eq!(gate.get("/api/v1/asks").expect(200).json()[0]["code"], "abcde");
+    gate.get("/api/v1/verdicts").expect(200);
     gate.say("/", "yes abcde").expect(403);
     gate.verdict("abcde", &json!({"behavior": "allow"})).expect(403);
     gate.say("/", "but it may talk").expect(200);
@@ -433,4 +438,50 @@ fn what_looks_like_a_verdict_waits_where_no_session_is_connected() {
     let said = gate.say("/", "yes abcde").expect(200).text();
     assert!(said.contains("no session is connected, so the text waits for one as a message"), "{said}");
     home.run(&["say", ""]).refused(2, "there is no text to send");
+}
+
+#[test]
+fn what_changes_something_can_be_told_as_json() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    gate.open_prompt(&session, "abcde");
+    gate.open_prompt(&session, "fghij");
+    let allowed = home.run(&["ask", "allow", "abcde", "--json"]).ok().json();
+    assert_eq!((&allowed["code"], &allowed["verdict"]["behavior"]), (&json!("abcde"), &json!("allow")));
+    let denied = home.run(&["ask", "deny", "fghij", "--why", "no", "--json"]).ok().json();
+    assert_eq!((&denied["state"], &denied["verdict"]["why"]), (&json!("answered"), &json!("no")));
+    let stopped = home.run(&["session", "stop", "api", "--json"]).ok().json();
+    assert_eq!((&stopped["order"], &stopped["by"]), (&json!("stop"), &json!("owner")));
+    let made = home.run(&["token", "add", "rita", "--role", "reviewer", "--json"]).ok().json();
+    assert!(made["token"].as_str().is_some_and(|token| token.len() > 20), "{made}");
+    let event =
+        home.run(&["say", "for later", "--label", "web", "--json"]).ok().json()["id"].as_str().unwrap().to_owned();
+    let dropped = home.run(&["events", "drop", &event, "--json"]).ok().json();
+    assert_eq!((&dropped["id"], &dropped["state"]), (&json!(event), &json!("dropped")));
+    assert_eq!(home.run(&["events", "retry", &event, "--json"]).ok().json()["state"], "waiting");
+    let rule = home.run(&["rules", "add", "ask", "Bash(touch *)", "--json"]).ok().json();
+    assert_eq!((&rule["decision"], &rule["rule"]), (&json!("ask"), &json!("Bash(touch *)")));
+    assert!(rule["file"].as_str().is_some_and(|file| file.ends_with("rules.toml")), "{rule}");
+}
+
+#[test]
+fn hints_about_a_prompt_have_its_code() {
+    let home = Home::new();
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    gate.open_prompt(&session, "abcde");
+    let told = home.run(&["ask", "allow", "abcde", "--input", r#"{"command": "ls"}"#]);
+    told.refused(1, "this prompt does not take another input");
+    assert!(told.stderr.contains("hint: `portcullis ask show abcde` says"), "{told:?}");
+    let told = home.run(&["ask", "allow", "abcde", "--mode", "frob"]);
+    told.refused(1, "there is no mode \"frob\": the modes are default, ");
+    session.hook_later("PermissionRequest", &json!({"tool_name": "Bash", "tool_input": {"command": "touch a"}}));
+    let ask = gate.open_asks(2).into_iter().find(|ask| ask["code"] != "abcde").unwrap();
+    session.hook("PostToolUse", &json!({"tool_name": "Bash", "tool_input": {"command": "touch a"}}));
+    gate.ask_when(&ask, |ask| ask["state"] == "withdrawn");
+    let code = ask["code"].as_str().unwrap();
+    let listed = home.run(&["ask", "list", "--all"]).ok().stdout;
+    assert!(listed.contains("answered at its terminal: allowed"), "{listed}");
+    assert!(home.run(&["ask", "show", code]).ok().stdout.contains("answered at its terminal: allowed"));
 }

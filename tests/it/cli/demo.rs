@@ -52,13 +52,15 @@ fn after_a_denial_the_demo_takes_the_next_message() {
     let home = Home::new();
     fs::write(home.project().join("secret.txt"), "").unwrap();
     let demo = demo(&home, "127.0.0.1:0", &["--say", "\u{1b}[2Jhello"]);
-    let send = printed(&demo, "curl -d");
     demo.line(PATIENCE, |line| line == r"message  from owner: \u{1b}[2Jhello");
     let deny = printed(&demo, "deny:");
     assert_eq!(type_line(&home, &deny), "verdict recorded");
     demo.line(PATIENCE, |line| line == "action   none: it was denied");
     demo.line(PATIENCE, |line| line.starts_with("reply    You said no, so nothing was listed. (sent, message_id="));
-    type_line(&home, &send);
+    let begun = demo.stdout();
+    let (before, _) = begun.split_once("message  from owner: ").unwrap();
+    assert!(!before.contains("Send it a message") && !before.contains("Waiting"), "it is sent already: {before}");
+    type_line(&home, &printed(&demo, "curl -d \"what is here?\""));
     demo.line(PATIENCE, |line| line == "message  from owner: what is here?");
     demo.signal(Signal::INT);
     let ran = Ran::of(&demo, PATIENCE).ok();

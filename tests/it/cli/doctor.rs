@@ -124,6 +124,9 @@ fn each_fault_is_found_and_shown_with_its_remedy() {
     let report = ran.json();
     assert_eq!(report["failed"], true);
     has(&report, "configuration", "fail", "durability");
+    has(&report, "editors", "note", "before the configuration can be read");
+    let causes = report["first"].as_array().unwrap().iter().filter(|found| found["check"] == "editors").count();
+    assert_eq!((causes, &report["works"]["prompts"]["editor"]), (0, &json!("no")), "one cause is named once: {report}");
     has(&report, "token", "fail", "others may use the file (mode 644)");
     has(&report, "journal", "fail", "not a journal");
     has(&report, "registered", "warn", "not plain JSON");
@@ -361,6 +364,21 @@ fn hooks_are_checked_in_every_settings_file() {
     has(&broken, "hooks", "warn disableAllHooks", "");
     has(&broken, "hooks", "fail", ".local/bin/portcullis, which does not exist");
     has(&broken, "hooks", "fail", "\"portcullis\", which is not registered here");
+}
+
+#[test]
+fn the_remedy_for_hooks_under_another_name_names_it() {
+    let home = Home::new();
+    home.run(&["install", "--hooks", "--yes", "--name", "other"]).ok();
+    let file = home.project().join(".claude/settings.local.json");
+    let mut settings: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    settings["hooks"].as_object_mut().unwrap().remove("PreToolUse");
+    fs::write(&file, settings.to_string()).unwrap();
+    let shown = doctor(&home, "off", &[]).stdout;
+    assert!(shown.contains("lacks PreToolUse\n"), "{shown}");
+    assert!(shown.contains("→ `portcullis install --hooks --scope local --name other`\n"), "{shown}");
+    home.run(&["install", "--hooks", "--scope", "local", "--name", "other", "--yes"]).ok();
+    assert!(doctor(&home, "off", &[]).stdout.contains("all 13 in"));
 }
 
 /// As the first release wrote them: without a version, and with 10 s for the hook before a tool.

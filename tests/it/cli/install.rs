@@ -173,6 +173,97 @@ fn uninstall_names_the_sessions_that_lose_their_hooks() {
 }
 
 #[test]
+fn uninstall_does_not_say_that_a_session_lost_hooks_which_another_scope_has() {
+    let home = Home::new();
+    let _gate = home.serve();
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    home.run(&["install", "--hooks", "--yes", "--scope", "user"]).ok();
+    let _here = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    let mut elsewhere = home.command(&["uninstall", "--yes", "--scope", "user"]);
+    elsewhere.current_dir(home.user());
+    let said = Ran::of(&home.spawn(elsewhere, Stdin::Nothing), PATIENCE).ok().stdout;
+    assert!(!said.contains("drops the hooks"), "{said}");
+    let kept = "Still running: api, which keeps its hooks: they are in ";
+    assert!(said.contains(kept) && said.contains(".claude/settings.local.json.\n"), "{said}");
+}
+
+#[test]
+fn uninstall_leaves_an_installation_under_another_name_whole_and_names_it() {
+    let home = Home::new();
+    home.run(&["install", "--hooks", "--name", "other", "--yes"]).ok();
+    let alone = fs::read_to_string(own_settings(&home)).unwrap();
+    let said = home.run(&["uninstall", "--yes"]).ok().stdout;
+    assert!(said.contains("Nothing of \"portcullis\"") && said.contains("nothing to change"), "{said}");
+    assert!(said.ends_with("It is installed as \"other\": `portcullis uninstall --name other`\n"), "{said}");
+    assert_eq!(fs::read_to_string(own_settings(&home)).unwrap(), alone);
+
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    let said = home.run(&["uninstall", "--yes"]).ok().stdout;
+    assert!(said.contains("changed, 8 hooks taken out"), "what runs the program is of both: {said}");
+    assert!(said.contains("still installed as \"other\": `portcullis uninstall --name other`"), "{said}");
+    assert_eq!(read(&own_settings(&home)), serde_json::from_str::<Value>(&alone).unwrap());
+
+    // Whichever goes last takes with it what was made for the first.
+    home.run(&["install", "--hooks", "--yes"]).ok();
+    home.run(&["uninstall", "--name", "other", "--yes"]).ok();
+    assert_eq!(read(&own_settings(&home))["hooks"].as_object().unwrap().len(), 13);
+    home.run(&["uninstall", "--yes"]).ok();
+    assert!(!own_settings(&home).exists() && !server_file(&home).exists());
+}
+
+#[test]
+fn shared_hooks_of_a_subfolder_are_said_to_be_read_there_alone() {
+    let home = Home::new();
+    let sub = home.project().join("sub");
+    fs::create_dir_all(&sub).unwrap();
+    let mut init = home.program("git");
+    init.args(["init", "--quiet"]);
+    Ran::of(&home.spawn(init, Stdin::Nothing), PATIENCE).ok();
+    let mut command = home.command(&["install", "--hooks", "--scope", "project", "--yes"]);
+    command.current_dir(&sub);
+    let said = Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE).ok().stdout;
+    assert!(sub.join(".claude/settings.json").exists());
+    let starts = format!("Claude Code reads sub/.claude/settings.json only where it is started in {}.", sub.display());
+    assert!(
+        said.contains(&starts) && said.contains(&format!("in {} run this there", home.project().display())),
+        "{said}"
+    );
+    assert!(said.contains("Commit sub/.claude/settings.json:"), "{said}");
+    assert!(
+        said.contains("settings.json: new, 13 hooks, not tracked by git yet: others get it once you commit it"),
+        "{said}"
+    );
+    assert_eq!(said.matches("keeps it yours alone").count(), 1, "of the settings that are the user's own: {said}");
+    let at_root = home.run(&["install", "--hooks", "--scope", "project", "--yes"]).ok().stdout;
+    assert!(!at_root.contains("only where it is started"), "{at_root}");
+}
+
+#[test]
+fn the_real_cli_reads_shared_settings_only_in_the_folder_where_it_starts() {
+    let home = Home::new();
+    let sub = home.project().join("sub");
+    for (folder, file) in
+        [(home.project(), "settings.json"), (home.project(), "settings.local.json"), (sub.clone(), "settings.json")]
+    {
+        fs::create_dir_all(folder.join(".claude")).unwrap();
+        let line = format!("echo {} >> {}", folder.join(file).display(), home.user().join("called").display());
+        let hook = json!({"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": line}]}]}});
+        fs::write(folder.join(".claude").join(file), hook.to_string()).unwrap();
+    }
+    fs::create_dir_all(home.project().join(".git")).unwrap();
+    let model = Model::start(vec![crate::fakes::script::Rule::on_text("hi").say("hello")]);
+    let mut command = Claude::command(&home, &model);
+    command.args(["-p", "hi"]).current_dir(&sub);
+    Ran::of(&home.spawn(command, Stdin::Nothing), PATIENCE * 3).ok();
+    let mut called: Vec<String> =
+        fs::read_to_string(home.user().join("called")).unwrap().lines().map(str::to_owned).collect();
+    called.sort();
+    let wanted = [home.project().join("settings.local.json"), sub.join("settings.json")];
+    assert_eq!(called, wanted.map(|file| file.display().to_string()));
+}
+
+#[test]
 fn a_session_that_kept_its_server_over_an_uninstall_is_not_named_for_a_restart() {
     let home = Home::new();
     let _gate = home.serve();

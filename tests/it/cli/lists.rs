@@ -177,3 +177,17 @@ fn a_stop_that_nothing_enforces_is_shown_as_such() {
         assert!(shown.contains("stop by owner not enforced"), "{words:?}: {shown}");
     }
 }
+
+#[test]
+fn the_owner_is_listed_for_programs_too_and_is_not_removed() {
+    let home = Home::new();
+    let _gate = home.serve();
+    home.token_for("rita", "reviewer");
+    let people = home.run(&["people", "list", "--json"]).ok().json();
+    assert_eq!(
+        (&people["owner"], &people["people"][0]["name"]),
+        (&json!({"name": "owner", "role": "admin"}), &json!("rita"))
+    );
+    home.run(&["people", "remove", "owner"]).refused(1, "the owner is this machine's user, and stays admin");
+    home.run(&["people", "role", "owner", "sender"]).refused(1, "the owner is this machine's user, and stays admin");
+}

@@ -258,6 +258,7 @@ fn inside_an_agent_and_where_devices_answer_watch_only_looks() {
     session.ask("abcde", "Bash", "Push", "git push");
     terminal.until("abcde asks to run Bash: git push");
     terminal.until("not answered here: prompts are answered on devices only");
+    terminal.until("│ git push");
     let status = home.run(&["status"]).ok().stdout;
     assert!(status.contains("approvals  device: prompts are answered with a reviewer's token"), "{status}");
     assert_eq!(home.status()["approvals"], "device");
@@ -328,6 +329,35 @@ fn say_waits_for_the_reply_and_prints_it() {
     session.call("reply", &json!({"chat_id": chat, "text": "yes"}));
     let lines = Ran::of(&say, PATIENCE).ok().json_lines();
     assert_eq!((&lines[0]["chat_id"], &lines[1]["text"]), (&json!(chat), &json!("yes")));
+}
+
+#[test]
+fn say_names_a_prompt_that_was_open_before() {
+    let home = Home::new();
+    home.fix("PORTCULLIS_TEST_REPLY_QUIET", 300);
+    let gate = home.serve();
+    let session = StandIn::start_under_an_agent(&home, &["--label", "api"]);
+    home.attached(1);
+    session.ask("abcde", "Bash", "Look", "git status");
+    gate.open_ask();
+    let say = home.spawn(home.command(&["say", "how is it?", "--wait"]), Stdin::Nothing);
+    say.complaint("open already: abcde asks to run Bash: git status; `portcullis ask allow abcde` allows it");
+    let chat = session.next_event().meta("chat_id").to_owned();
+    session.call("reply", &json!({"chat_id": chat, "text": "all is well"}));
+    let ran = Ran::of(&say, PATIENCE).ok();
+    assert_eq!((ran.stdout.as_str(), ran.stderr.matches("abcde asks").count()), ("all is well\n", 1), "{ran:?}");
+}
+
+#[test]
+fn watch_says_what_can_be_typed_when_a_line_answers_nothing() {
+    let home = Home::new();
+    let _gate = home.serve();
+    let mut terminal = Terminal::controlling(&home.command(&["watch"]));
+    terminal.until("? helps");
+    terminal.type_line("?");
+    terminal.until("/mcp shows MCP servers, Ctrl-C leaves.");
+    terminal.type_line("/foo");
+    terminal.until("No prompt is open, so nothing was answered.");
 }
 
 #[test]

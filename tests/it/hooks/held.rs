@@ -38,6 +38,8 @@ fn a_prompt_that_is_typed_meanwhile_leaves_a_held_call_to_the_people_who_are_ask
     let held = session.hook_later("PreToolUse", &with(bash("touch a"), "permission_mode", "bypassPermissions"));
     let ask = gate.open_ask();
     assert_eq!(ask["held"], true, "{ask:#}");
+    let more = gate.verdict(ask["code"].as_str().unwrap(), &json!({"behavior": "deny", "interrupt": true})).expect(422);
+    assert_eq!(more.json()["message"], "this call is held before it runs: it can be allowed or denied once, as it is");
     session.hook("UserPromptSubmit", &json!({"prompt": "what takes so long?"}));
     session.hook("UserPromptSubmit", &json!({"prompt": "hello?"}));
     gate.answer(&ask, &json!({"behavior": "deny", "why": "not today"}));

@@ -18,7 +18,12 @@ fn a_scoped_token_cannot_reach_see_or_answer_another_session() {
     let token = home.token_with(&["ann", "--role", "reviewer", "--label", "api"]);
     let streams = ["/events", "/api/v1/watch"].map(|path| gate.listen_as(&token, path));
 
-    assert!(gate.say_as(&token, "/?label=web", "hello").expect(403).text().contains("labelled api"));
+    assert!(
+        gate.say_as(&token, "/?label=web", "hello")
+            .expect(403)
+            .text()
+            .contains("only for sessions labelled api: name one of these")
+    );
     gate.say_as(&token, &format!("/?session={}", id("web")), "hello").expect(404);
     gate.say_as(&token, "/", "to the only one in sight").expect(200);
     api.event_containing("to the only one in sight");

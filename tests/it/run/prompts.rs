@@ -53,6 +53,7 @@ fn a_denial_may_end_the_turn() {
     let ran = run.wait();
     assert_eq!(ran.status.code(), Some(4), "{ran:#?}");
     assert_eq!(ran.json()["permission_denials"][0]["tool_name"], "Bash");
+    assert!(ran.stderr.contains("denied by owner over http, and the turn ends: stop\n"), "{ran:#?}");
     assert_eq!(model.turns().len(), 1, "the model was not asked again");
     assert!(!made(&home, "never.txt"));
 }

@@ -44,6 +44,20 @@ fn an_answer_from_elsewhere_is_shown_at_the_terminal_with_its_author() {
 }
 
 #[test]
+fn an_input_that_was_changed_elsewhere_is_shown_at_the_terminal() {
+    let home = Home::new();
+    let gate = home.serve();
+    let model = shell(&["touch one.txt"]);
+    let terminal = Terminal::start(Driven::command(&home, &model, &["go"]));
+    terminal.until("Allow?");
+    let ask = gate.only_ask();
+    let input = json!({"command": "touch two.txt", "description": "Two"});
+    gate.answer(&ask, &json!({"behavior": "allow", "input": input}));
+    terminal.until("allowed by owner over http with another input: touch two.txt");
+    assert!(terminal.wait().success());
+}
+
+#[test]
 fn the_terminal_can_deny_with_a_reason_and_edit_the_input() {
     let home = Home::new();
     home.serve();

@@ -18,7 +18,7 @@ fn a_mistyped_verdict_among_several_sessions_is_said_to_be_none() {
     });
     let refused = gate.say("/", "yes abcd3").expect(409).text();
     let (what, hint) = refused.split_once('\n').unwrap();
-    let several = "as a message it is not clear for whom: several sessions are attached: api, web";
+    let several = "as a message it is not clear for whom: several sessions could be meant: api, web";
     assert_eq!(what, format!("not taken as a verdict: no prompt is open; {several}"));
     let wanted =
         "to answer a prompt, write yes or no and its five letters; for a message, name one: ?label=api or ?label=web";

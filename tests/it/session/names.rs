@@ -143,7 +143,7 @@ fn hints_speak_the_language_of_the_one_who_asked() {
     let _both = ["api", "my web"].map(|label| StandIn::start_under_an_agent(&home, &["--label", label]));
     home.attached(2);
     let here = home.run(&["say", "to which?"]);
-    here.refused(1, "several sessions are attached: api, my web");
+    here.refused(1, "several sessions could be meant: api, my web");
     assert!(here.stderr.contains("hint: name one: --label api or --label 'my web'"), "{}", here.stderr);
     let over_http = gate.say("/", "to which?").expect(409).text();
     assert!(over_http.contains("hint: name one: ?label=api or ?label=my%20web"), "{over_http}");

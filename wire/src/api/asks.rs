@@ -1,12 +1,12 @@
 //! Prompts and verdicts, as the API tells and takes them.
 
 use portcullis_core::policy::{Risk, risk_in_words};
-use portcullis_core::{Ask, AskLife, Behavior, Label, McpTool, Offer, Replaced, Text, Verdict, by_whom};
+use portcullis_core::{Ask, AskKind, AskLife, Behavior, Label, McpTool, Offer, Replaced, Text, Verdict, by_whom};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::nesting::readable;
-use crate::questions::GivenAnswers;
+use crate::questions::{GivenAnswers, how_to_allow_input};
 
 #[derive(Debug, Serialize, Deserialize, PartialEq, Eq, ToSchema)]
 pub struct AskView {
@@ -294,6 +294,19 @@ fn json(text: &Text) -> serde_json::Value {
 
 /// What Claude Code does with a call that it would have denied without asking, although people allowed it.
 pub const REFUSED_AFTER_YES: &str = "Claude Code refuses it even after a yes, unless its own settings allow it";
+
+impl AskView {
+    /// Nobody has answered it, and it is still asked.
+    pub fn is_open(&self) -> bool {
+        self.state == "open"
+    }
+
+    /// How it is allowed from the command line, in words that follow what it asks.
+    pub fn how_to_allow(&self) -> String {
+        let kind = AskKind::named(&self.kind).unwrap_or(AskKind::Tool);
+        how_to_allow_input(kind, self.input.as_ref().unwrap_or(&serde_json::Value::Null), &self.code)
+    }
+}
 
 impl AskView {
     /// What a person who says yes has to know: `in dontAsk mode Claude Code refuses it …`.

@@ -48,7 +48,8 @@ const START: RouteAccess = RouteAccess::AnyOf(&[Right::Start]);
 const ADMIN: RouteAccess = RouteAccess::AnyOf(&[Right::Admin]);
 const START_OR_ADMIN: RouteAccess = RouteAccess::AnyOf(&[Right::Start, Right::Admin]);
 const AGENT: RouteAccess = RouteAccess::AnyOf(&[Right::Agent]);
-/// Holding a session up takes nothing away from anybody: the owner may, also where others answer the prompts.
+/// Looking at prompts and holding a session up takes nothing away from anybody: the owner may, also where others answer the
+/// prompts.
 const REVIEW_OR_ADMIN: RouteAccess = RouteAccess::AnyOf(&[Right::Review, Right::Admin]);
 
 const ANSWERING: super::FromInside = Refused("answering a prompt");
@@ -304,21 +305,21 @@ routes! {
         from_inside: ORDERING, outside: true, params: &[WAIT], response: gives::<OrderView>(), errors: ORDERED,
     }
 
-    ListAsks Get "/api/v1/asks" REVIEW "Open and recently settled prompts, newest last" {
+    ListAsks Get "/api/v1/asks" REVIEW_OR_ADMIN "Open and recently settled prompts, newest last" {
         outside: true, params: &[
             query("state", "string", "open, unconfirmed, answered, withdrawn or expired"), SESSION,
             query("limit", "integer", "at most so many, the newest"),
         ],
         response: lists::<AskView>(), errors: &[Kind::BadRequest, Kind::NoSuchSession],
     }
-    ShowAsk Get "/api/v1/asks/{ask}" REVIEW "One prompt, by its id or its code" {
+    ShowAsk Get "/api/v1/asks/{ask}" REVIEW_OR_ADMIN "One prompt, by its id or its code" {
         outside: true, response: gives::<AskView>(), errors: &[Kind::NoSuchAsk],
     }
     AnswerAsk Post "/api/v1/asks/{ask}/verdict" REVIEW "Answer a prompt" {
         from_inside: ANSWERING, outside: true, params: &[KEY], body: takes::<NewVerdict>(),
         response: gives::<Recorded>(), errors: VERDICT,
     }
-    ListVerdicts Get "/api/v1/verdicts" REVIEW "Who said what, newest last" {
+    ListVerdicts Get "/api/v1/verdicts" REVIEW_OR_ADMIN "Who said what, newest last" {
         outside: true, response: lists::<VerdictView>(),
     }
     ListReplies Get "/api/v1/replies" TALK "What agents said back, newest last: the latest 256" {

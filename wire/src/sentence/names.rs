@@ -128,11 +128,12 @@ impl Names {
         self.orders.get(&order).map_or_else(|| format!("order {order}"), |name| format!("the order to {name}"))
     }
 
-    /// `waits for api`, or for any session.
-    pub(super) fn waits_for(&self, to: Option<SessionId>) -> String {
+    /// `waits for api`, or for any session; `wait` where there are several.
+    pub(super) fn waits_for(&self, count: usize, to: Option<SessionId>) -> String {
+        let wait = if count == 1 { "waits" } else { "wait" };
         match to {
-            Some(to) => format!("waits for {}", self.label(to).map_or_else(|| to.to_string(), str::to_owned)),
-            None => "waits for a session".to_owned(),
+            Some(to) => format!("{wait} for {}", self.label(to).map_or_else(|| to.to_string(), str::to_owned)),
+            None => format!("{wait} for a session"),
         }
     }
 }

@@ -49,9 +49,9 @@ fn every_record_is_a_sentence() {
         ! api  abcde ran and failed. WARNING: what ran is not what was shown
         - api  ran Bash: ls (decided by person)
         ! api  ALARM: ran Bash: ls (decided by client). A person had to be asked, and nothing shows that anybody was
-          api  session: more is known of its process
+          api  session: its process told more about itself
         - api  session has read text from ci, who may not direct it: what it runs is asked for
-        - api  text from outside no longer holds the session up: ann
+        - api  ann spoke to it: its calls are no longer asked for because of text from outside
         - api  prompt by ann: go on
         - api  ann sets the mode to plan
         - api  ann told it to stop: no tool is to run until it is resumed
@@ -175,7 +175,9 @@ fn a_session_is_told_once_and_then_what_changes_of_it() {
     about.at_dialog = false;
     assert_eq!(told(&about), "session: working");
     about.hooks_version = Some(99);
-    assert_eq!(told(&about), "session: more is known of its process");
+    assert_eq!(told(&about), "session: its hooks have called");
+    about.pid = Some(7);
+    assert_eq!(told(&about), "session: its process told more about itself");
 }
 
 #[test]

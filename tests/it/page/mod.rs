@@ -5,6 +5,7 @@ mod admin;
 mod cards;
 mod chinese;
 mod deceiving;
+mod following;
 mod hostile;
 mod journey;
 mod long;

@@ -11,6 +11,7 @@ mod journey;
 mod long;
 mod malformed;
 mod modes;
+mod people;
 mod prompts;
 mod qr;
 mod reach;

@@ -2,6 +2,7 @@
 
 mod access;
 mod admin;
+mod answered;
 mod cards;
 mod chinese;
 mod deceiving;
@@ -10,6 +11,7 @@ mod hostile;
 mod journey;
 mod long;
 mod malformed;
+mod marks;
 mod modes;
 mod people;
 mod prompts;

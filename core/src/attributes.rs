@@ -47,7 +47,7 @@ pub fn is_of_query(name: &str) -> bool {
 }
 
 /// Whether a name says where a file of the event is: `file_1`. The gate puts it there when it has the file.
-fn is_of_file(name: &str) -> bool {
+pub fn is_of_file(name: &str) -> bool {
     let is_file = name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("file_"));
     is_file && name[5..].bytes().all(|letter| letter.is_ascii_digit())
 }

@@ -172,6 +172,9 @@ plain_name!(
 );
 
 impl Label {
+    /// Told to whoever gives what is none.
+    pub const HINT: &str = "a label has 1 to 64 bytes, all of them visible characters";
+
     /// What a session is called that nobody named: as its folder.
     pub fn of_folder(folder: &std::path::Path) -> Self {
         let name = folder.file_name().and_then(|name| Self::new(&name.to_string_lossy()));

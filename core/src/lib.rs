@@ -29,7 +29,7 @@ pub use ask::{
 };
 pub use attributes::{
     Attribute, BadAttributes, MOST_ATTRIBUTES, as_one_word, check_attributes, escape_attribute, hides, in_tag,
-    is_identifier, is_kept_from_channels, is_of_door, is_of_query, is_of_tag,
+    is_identifier, is_kept_from_channels, is_of_door, is_of_file, is_of_query, is_of_tag,
 };
 pub use connector::{BadConnectorName, ConnectorName, Identity, NotAnIdentity, SentAbout, SentMessage};
 pub use decide::decide;

@@ -380,6 +380,5 @@ fn may_bypass(config: &Config) -> anyhow::Result<()> {
 /// The label that was given, else the folder's name.
 pub(crate) fn label(given: Option<&str>, folder: &Path) -> anyhow::Result<Label> {
     let Some(given) = given else { return Ok(Label::of_folder(folder)) };
-    let hint = "a label has 1 to 64 bytes, all of them visible characters";
-    Ok(Label::new(given).ok_or_else(|| Failure::new(format!("{given:?} is no label"), hint))?)
+    Ok(Label::new(given).ok_or_else(|| Failure::new(format!("{given:?} is no label"), Label::HINT))?)
 }

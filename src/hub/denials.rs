@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use super::line_rate::LineRate;
 use crate::locks::locked;
 
 /// At once, and then one in each [`PAUSE`].
@@ -13,15 +14,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 const AGENTS: usize = 256;
 
 #[derive(Default)]
-pub(super) struct Denials(Mutex<HashMap<String, DenialBudget>>);
-
-struct DenialBudget {
-    /// Records that may still be written.
-    left: u32,
-    filled: Instant,
-    /// Refusals since the last record.
-    unwritten: u64,
-}
+pub(super) struct Denials(Mutex<HashMap<String, LineRate>>);
 
 impl Denials {
     /// What is written down of what was refused now; none where it is only counted.
@@ -36,23 +29,10 @@ impl Denials {
     fn take(&self, agent: &str, now: Instant) -> Option<u64> {
         let mut all = locked(&self.0);
         if !all.contains_key(agent) && all.len() >= AGENTS {
-            all.retain(|_, refused| {
-                refused.unwritten > 0 || now.saturating_duration_since(refused.filled) < PAUSE * BURST
-            });
+            all.retain(|_, refused| !refused.is_full(now));
         }
         let agent = if all.contains_key(agent) || all.len() < AGENTS { agent } else { "" };
-        let refused = all.entry(agent.to_owned()).or_insert(DenialBudget { left: BURST, filled: now, unwritten: 0 });
-        let pauses = now.saturating_duration_since(refused.filled).as_secs() / PAUSE.as_secs();
-        if pauses > 0 {
-            refused.left = refused.left.saturating_add(u32::try_from(pauses).unwrap_or(BURST)).min(BURST);
-            refused.filled += Duration::from_secs(pauses);
-        }
-        if refused.left == 0 {
-            refused.unwritten += 1;
-            return None;
-        }
-        refused.left -= 1;
-        Some(std::mem::take(&mut refused.unwritten))
+        all.entry(agent.to_owned()).or_insert_with(|| LineRate::new(BURST, PAUSE, now)).take(now)
     }
 }
 

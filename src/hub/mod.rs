@@ -6,6 +6,7 @@ mod batch;
 mod denials;
 mod editors;
 mod heads;
+mod line_rate;
 pub(crate) mod link;
 mod names;
 pub(crate) mod outbox;
@@ -29,6 +30,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 pub(crate) use admission::{Peer, PeerProcess, TcpConnection};
 #[cfg(test)]
 pub(crate) use answers::named_in_full;
+pub(crate) use line_rate::LineRate;
 pub(crate) use names::{find_ask_to_show, find_event, find_session, find_token};
 pub(crate) use roster::{Known, Roster};
 pub(crate) use run::{knows_agents, read_record, start};

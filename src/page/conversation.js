@@ -66,6 +66,7 @@ export function conversation(id) {
     });
   };
   function draw() {
+    ending.look();
     readBefore();
     const all = items();
     const stop = Math.min(end ?? all.length, all.length);

@@ -12,6 +12,7 @@ const NEAR = 24;
 export function followEnd(element, { toNewest, scrolled }) {
   let follows = true;
   let last = scrollY; // where the page was scrolled to when it was last looked at
+  let tall = 0; // and how tall it was then
   let told = scrollY; // and when `scrolled` was last told
   let seen = ""; // what was the newest when the reader was last at the end
   let newest = "";
@@ -37,11 +38,17 @@ export function followEnd(element, { toNewest, scrolled }) {
     jump.hidden = follows || isPast;
     jump.textContent = `↓ ${t(newest === seen ? "toNewest" : "newBelow")}`;
   };
-  const look = () => {
-    // What shrinks or grows moves the page as well, but not away from its end.
-    if (showsNewest && isNear(NEAR)) follows = true;
-    else if (scrollY < last) follows = false;
+  const isAsTall = () => tall === document.documentElement.scrollHeight;
+  const note = () => {
     last = scrollY;
+    tall = document.documentElement.scrollHeight;
+  };
+  const look = () => {
+    // What shrinks or grows moves the page as well: an item has its real size only once it comes near the screen, and the
+    // browser then keeps what is in sight in its place. Whoever scrolls moves a page that stays as tall as it was.
+    if (showsNewest && isNear(NEAR)) follows = true;
+    else if (scrollY < last && isAsTall()) follows = false;
+    note();
   };
   /** To the end; where a tall prompt waits there, to its head first. Who has begun to read it scrolls by themselves. */
   const go = (isWanted) => {
@@ -51,7 +58,8 @@ export function followEnd(element, { toNewest, scrolled }) {
       begun.add(card.dataset.code);
       toTop(card);
     } else if (!card || isWanted) scrollTo(0, document.documentElement.scrollHeight);
-    last = told = scrollY;
+    told = scrollY;
+    note();
   };
   const stick = () => {
     look();
@@ -78,9 +86,11 @@ export function followEnd(element, { toNewest, scrolled }) {
   addEventListener("scroll", onScroll, { passive: true });
   return {
     jump, stick, toEnd, isNear,
+    /** Before something is drawn: afterwards nobody knows whether it was the reader who scrolled. */
+    look,
     /** `last` names what is the newest now. */
     changed: (last, isNewest) => ((newest = last), (showsNewest = isNewest), stick()),
-    moved: () => (last = told = scrollY),
+    moved: () => (note(), (told = scrollY)),
     leave: () => (follows = false),
     stop: () => (sizes.disconnect(), removeEventListener("scroll", onScroll)),
   };

@@ -10,6 +10,14 @@ export const shown = (text) => String(text).replace(HIDING, number);
 
 const number = (character) => `\u27e8U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`;
 
+/** What the gate says is spelled its way, as on a terminal: here such letters are spelled in one way. */
+export const respelled = (text) => text.replace(/\\u\{([0-9a-f]{1,6})\}/g, (all, hex) => spelled(all, Number.parseInt(hex, 16)));
+
+function spelled(all, codePoint) {
+  const character = codePoint <= 0x10ffff ? String.fromCodePoint(codePoint) : "";
+  return character && shown(character) !== character ? number(character) : all;
+}
+
 /** A blank that is another than the usual one, and signs that look like the slash or the dot of an address. */
 const BLANKS_AND_SIGNS = /[\u00a0\u1680\u2000-\u200a\u2024\u202f\u2044\u205f\u2215\u29f8\u3000]|\u{1d159}/gu;
 

@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { h, moment } from "./dom.js";
-import { shown } from "./letters.js";
+import { respelled, shown } from "./letters.js";
 import { button, row } from "./parts.js";
 import { may, state, why } from "./state.js";
 import { locale, sentence, t } from "./words.js";
@@ -120,5 +120,5 @@ function entry({ at, subject, told: { label, words, weight } }) {
   const name = label && h("strong", null, shown(label));
   return h("li", { class: words.startsWith("ALARM") ? "alarm" : weight },
     moment(at, locale(), "time"),
-    h("span", { class: "words" }, session && name ? h("a", { href: `#/session/${session}` }, name) : name, label && " ", shown(sentence(words))));
+    h("span", { class: "words" }, session && name ? h("a", { href: `#/session/${session}` }, name) : name, label && " ", shown(respelled(sentence(words)))));
 }

@@ -4,12 +4,12 @@ import { call, parse } from "./api.js";
 import { h, keep, marked, moment } from "./dom.js";
 import { code, drawInput } from "./input.js";
 import { ledToIt } from "./led.js";
-import { exactly, shown } from "./letters.js";
+import { exactly, respelled, shown } from "./letters.js";
 import { BadField, argumentForm } from "./mcp.js";
 import { modeInWords } from "./modes.js";
 import { button, hasKeyboard, row } from "./parts.js";
-import { drawPlan, drawQuestions } from "./questions.js";
-import { may, openAsks, state, why } from "./state.js";
+import { drawAnswers, drawPlan, drawQuestions } from "./questions.js";
+import { changed, may, openAsks, state, why } from "./state.js";
 import { watchSteady } from "./steady.js";
 import { watchWhole } from "./whole.js";
 import { currentLanguage, locale, phrase, t } from "./words.js";
@@ -23,8 +23,10 @@ const SHOWN_AFTER = 6000;
 const UNCONFIRMED = 60_000;
 /** By prompt: what it was when it was last looked at, and since when. Those that were open while this page was. */
 const seen = new Map();
-/** Prompts that were answered on this page. */
-const mine = new Set();
+/** Prompts that were answered on this page when they had their answer already. */
+const late = new Set();
+/** The number of the error that says so. */
+const SETTLED = 40902;
 
 export function drawPrompts(place, session) {
   const open = openAsks(session);
@@ -61,7 +63,7 @@ function isFresh(ask) {
   return Date.now() - seen.get(ask.id).since < (waits ? UNCONFIRMED : SHOWN_AFTER);
 }
 
-const revision = (ask) => [ask.state, ask.allowed_by?.length ?? 0, ask.verdict?.confirmation, currentLanguage()].join();
+const revision = (ask) => [ask.state, ask.allowed_by?.length ?? 0, ask.verdict?.confirmation, ask.state !== "open" && late.has(ask.id), currentLanguage()].join();
 
 function card(ask, session) {
   // Of a preview nobody has judged what would run.
@@ -166,7 +168,7 @@ function says(ask) {
 /** What an answer lets through besides, and what it makes of the session's mode. */
 function granted({ words }) {
   const mode = words.match(/(?:^|, )mode (acceptEdits|default|plan)(?=, )/)?.[1];
-  return [mode && h("p", { class: "warning" }, t("alsoMode", { mode: modeInWords(mode) })), h("small", null, exactly(phrase(words)))];
+  return [mode && h("p", { class: "warning" }, t("alsoMode", { mode: modeInWords(mode) })), h("small", null, exactly(respelled(phrase(words))))];
 }
 
 function answers(ask, answer, risky, changedMind) {
@@ -239,12 +241,14 @@ async function send(ask, verdict, notice) {
   if (card?.contains(document.activeElement)) answeredByKey = ask.id;
   const buttons = card?.querySelectorAll("button:enabled") ?? [];
   buttons.forEach((each) => (each.disabled = true));
-  mine.add(ask.id);
   try {
     const { missing } = await call("POST", `/api/v1/asks/${ask.id}/verdict`, verdict);
     notice.textContent = missing ? t("missing", { n: missing }) : t("recorded");
   } catch (error) {
-    mine.delete(ask.id);
+    if (error.number === SETTLED) {
+      late.add(ask.id);
+      changed();
+    }
     answeredByKey = undefined;
     notice.textContent = why(error);
     notice.scrollIntoView({ block: "nearest" });
@@ -252,10 +256,10 @@ async function send(ask, verdict, notice) {
   }
 }
 
-/** Where it was answered: here, or in which way elsewhere. */
-function placeOf({ id, verdict }) {
-  // Where several must allow it, mine is one of them and perhaps not the last.
-  if (mine.has(id) && verdict.by === state.me?.name) return t("via_here");
+/** Where it was answered: here, or in which way elsewhere. All devices of one person answer in the same name. */
+function placeOf({ verdict }) {
+  const { name, device_name: device } = state.me ?? {};
+  if (verdict.device && verdict.device === device && verdict.by === name) return t("via_here");
   if (verdict.device) return t("via_named", { device: shown(verdict.device) });
   return ["device", "terminal", "socket", "http"].includes(verdict.via) ? t(`via_${verdict.via}`) : t("via_other", { via: shown(phrase(verdict.via)) });
 }
@@ -282,7 +286,8 @@ function outcome(ask) {
     verdict && h("small", { class: isConfirmed(ask) ? "confirmed" : "unconfirmed" }, t((after || { confirmed: "confirmed", done: "handedOver" }[verdict.confirmation]) ?? "notConfirmed")),
     verdict?.why && [" ", h("q", { class: "small" }, shown(verdict.why))],
     offer && h("div", { class: "offer" }, granted(offer)),
-    answerIn(ask) === "answered" && h("p", { class: "small" }, shown(Object.values(verdict.input?.answers ?? {}).join("; "))),
+    answerIn(ask) === "answered" && drawAnswers(ask),
     answerIn(ask) === "allowedEdited" && drawOther(ask, verdict.input),
-    verdict?.differs && h("p", { class: "warning" }, t("differs")));
+    verdict?.differs && h("p", { class: "warning" }, t("differs")),
+    late.has(ask.id) && h("p", { class: "warning" }, t("tooLate")));
 }

@@ -7,7 +7,7 @@ import { markdown } from "./markdown.js";
 import { button, row } from "./parts.js";
 import { toTop } from "./sight.js";
 import { may } from "./state.js";
-import { t } from "./words.js";
+import { en, t } from "./words.js";
 
 /** Questions, and options of one, that can be drawn; nobody chooses among more. */
 const MOST = 100;
@@ -61,7 +61,19 @@ function field(question, id) {
   return { element, answer };
 }
 
+/** What was answered, below each question, in the order in which they were asked. */
+export function drawAnswers({ input, verdict }) {
+  const answers = Object.entries(verdict.input?.answers ?? {});
+  const asked = (verdict.input?.questions ?? input?.questions ?? []).map(({ question }) => question);
+  const place = ([question]) => (asked.includes(question) ? asked.indexOf(question) : asked.length);
+  return h("dl", { class: "answered" }, answers.sort((a, b) => place(a) - place(b)).map(([question, answer]) => [h("dt", null, shown(question)), h("dd", null, shown(answer))]));
+}
+
+/** Of a client that keeps the plan to itself the gate asks for it, and says so where there is none. */
+const planOf = ({ input, preview }) => (typeof input?.plan === "string" ? input.plan : preview === en.noPlan ? "" : preview);
+
 export function drawPlan(ask, answer) {
+  const plan = planOf(ask);
   const modes = ask.modes ?? [];
   const choice = h("select", { "aria-label": t("goOnIn") }, modes.map((mode) => h("option", { value: mode }, `${mode}: ${t(`mode_${mode}`)}`)));
   const words = h("textarea", { rows: "2", "aria-label": t("planChange"), placeholder: t("planChange"), maxlength: "4096" });
@@ -75,8 +87,9 @@ export function drawPlan(ask, answer) {
     if (!isNews) answer({ behavior: "allow", ...(modes.length && { mode: choice.value }) });
   };
   return h("div", null,
-    h("div", { class: "plan" }, markdown(String(ask.input?.plan ?? (ask.input ? t("noPlan") : ask.preview ?? "")))),
+    plan && ask.input && ask.input.plan !== plan && h("p", { class: "hint" }, t("planTold")),
+    plan ? h("div", { class: "plan" }, markdown(plan)) : h("p", { class: "warning" }, t("noPlan")),
     rest(ask.input ?? { plan: ask.preview }),
     modes.length > 0 && h("label", { class: "field" }, h("span", null, t("goOnIn")), choice),
-    may("review") && [row(button("approvePlan", "primary", approve)), unsent, words, row(button("keepPlanning", "plain", sendBack))]);
+    may("review") && [row(button("approvePlan", plan ? "primary" : "risky", approve)), unsent, words, row(button("keepPlanning", "plain", sendBack))]);
 }

@@ -11,7 +11,7 @@ import { askOf, why } from "./state.js";
 import { currentLanguage, locale, size, t } from "./words.js";
 
 /** What an item looks like depends on these alone. */
-export const revision = (item) => [item.state, item.edited_at, item.text?.length, item.kind === "call" && [callState(item), Boolean(editOf(item))], currentLanguage()].join();
+export const revision = (item) => [item.state, item.directs, item.edited_at, item.text?.length, item.kind === "call" && [callState(item), Boolean(editOf(item))], currentLanguage()].join();
 
 export function drawItem(item, before) {
   const drawn = DRAWN[item.kind](item, before);
@@ -19,9 +19,12 @@ export function drawItem(item, before) {
   return drawn;
 }
 
+/** From someone who may not direct the session. Of one whose text is not here yet nobody has told. */
+const isOutside = ({ directs }) => directs === false;
+
 const DRAWN = {
-  event: (item) => h("li", { class: "event" },
-    who(h("strong", null, shown(item.sender)), item, item.redelivered && t("redelivered"), item.state && t(`event_${item.state}`)),
+  event: (item) => h("li", { class: isOutside(item) ? "event outside" : "event" },
+    who([h("strong", null, shown(item.sender)), isOutside(item) && [" ", h("span", { class: "badge" }, t("informs"))]], item, item.redelivered && t("redelivered"), item.state && t(`event_${item.state}`)),
     item.text === undefined ? h("p", { class: "hint" }, "…") : long(item.text),
     files(item.files, `/api/v1/events/${item.id}/files`)),
   reply: (item) => h("li", { class: "reply" },

@@ -3,11 +3,16 @@
 const CODE = "([a-km-z]{5})";
 // 谁，以及在哪台设备上（若有）。
 const BY = '([^\\s,;:]+)(?: on ("(?:[^"\\\\]|\\\\.)*"))?';
-const is = (pattern, chinese) => [new RegExp(`^${pattern.replaceAll("CODE", CODE).replaceAll("BY", BY)}$`, "s"), chinese];
+// 会话（chat）：一个词，或引号中的文字。
+const CHAT = '("[^"]*"|[^\\s"]*[^\\s":])';
+const is = (pattern, chinese) => [new RegExp(`^${pattern.replaceAll("CODE", CODE).replaceAll("BY", BY).replaceAll("CHAT", CHAT)}$`, "s"), chinese];
 
 export const SENTENCES = [
   is("the gate started, portcullis (\\S+)", "网关已启动，portcullis $1"),
   is("the clock went back: by the record before it was (\\d+) ms since 1970", "时钟被调回：按上一条记录当时是 1970 年起 $1 毫秒"),
+  is("event from (\\S+) in CHAT with (.+?) waits for a session with label (\\S+): (.*)", "$1 在 $2 的事件（附带 $3），等待名为 $4 的会话：$5"),
+  is("event from (\\S+) in CHAT with (.+?) waits for a session: (.*)", "$1 在 $2 的事件（附带 $3），等待会话：$4"),
+  is("event from (\\S+) in CHAT with (.+?): (.*)", "$1 在 $2 的事件（附带 $3）：$4"),
   is("event from (\\S+) in (.+?) waits for a session with label (\\S+): (.*)", "$1 在 $2 的事件，等待名为 $3 的会话：$4"),
   is("event from (\\S+) in (.+?) waits for a session: (.*)", "$1 在 $2 的事件，等待会话：$3"),
   is("event from (\\S+) in (.+?): (.*)", "$1 在 $2 的事件：$3"),

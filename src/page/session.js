@@ -24,6 +24,7 @@ export function sessionView(id) {
   /** What is shown of the session besides its name and its mode; it stays open when the head is drawn anew. */
   const more = { isOpen: false };
   const draw = () => {
+    talk.ending.look();
     const session = state.sessions.get(id);
     keep(head, [["head", JSON.stringify([session && { ...session, last_active: 0 }, state.words.get(id)?.title, session && standing(session), successor(id)?.id, state.isReady, currentLanguage()]), () => header(session, id, notice, more)]]);
     const isUnknown = !session && state.isReady;

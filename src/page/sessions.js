@@ -1,7 +1,7 @@
 // The list of sessions: those that wait for someone first.
 
 import { ago, agoInWords, h, keep } from "./dom.js";
-import { shown } from "./letters.js";
+import { exactly, shown } from "./letters.js";
 import { notePlace } from "./place.js";
 import { alarms, may, openAsks, sortedSessions, standing, state } from "./state.js";
 import { currentLanguage, locale, t } from "./words.js";
@@ -49,11 +49,11 @@ function item(session) {
   return h("li", null,
     h("a", { class: `card session ${what}`, href: `#/session/${session.id}`, onclick: notePlace },
       h("span", { class: "line" },
-        h("strong", null, shown(session.label)),
+        h("strong", null, exactly(session.label)),
         h("span", { class: `badge ${what}` }, t(what === "away" ? "state_away" : what), waits > 1 && ` (${waits})`)),
-      title && h("span", { class: "title" }, shown(title)),
-      last && h("span", { class: "last small" }, shown(last)),
-      h("span", { class: "path" }, shown(session.folder ?? "")),
+      title && h("span", { class: "title" }, exactly(title)),
+      last && h("span", { class: "last small" }, exactly(last)),
+      h("span", { class: "path" }, exactly(session.folder ?? "")),
       h("span", { class: "line small" },
         h("span", null, t("connectedBy", { how: t(`by_${session.connected_by}`) })),
         session.waiting > 0 && h("span", null, t("eventsWait", { n: session.waiting })),

@@ -1,7 +1,7 @@
 // What the gate has told: sessions, prompts, and what was said in each session. Views read it and draw anew on change.
 
 import { call } from "./api.js";
-import { shown } from "./letters.js";
+import { respelled, shown } from "./letters.js";
 import { withoutMarks } from "./markdown.js";
 import { errorInChinese, phrase, t } from "./words.js";
 
@@ -178,7 +178,7 @@ export function why(error) {
   // Hints for programs name routes and parameters.
   const hint = /`(GET|POST|PUT) |\?\w+=/.test(error.hint ?? "") ? "" : error.hint;
   const words = known ? known + t("inBrackets", { what: phrase(error.message) }) : [error.message, hint].filter(Boolean).map(asSentence).join(" ");
-  return t("failed", { why: shown(words) });
+  return t("failed", { why: shown(respelled(words)) });
 }
 
 /** What the gate says begins small and ends without a full stop: it may be part of a sentence there. */

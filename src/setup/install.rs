@@ -211,8 +211,7 @@ fn parts(options: &InstallOptions, program: &Path, paths: &Paths) -> anyhow::Res
     let mut args = vec!["channel".to_owned()];
     if let Some(label) = &options.label {
         if Label::new(label).is_none() {
-            let hint = "a label has 1 to 64 bytes, all of them visible letters";
-            return Err(Failure::new(format!("{label:?} cannot be a label"), hint).into());
+            return Err(Failure::new(format!("{label:?} cannot be a label"), Label::HINT).into());
         }
         args.extend(["--label".to_owned(), label.clone()]);
     }

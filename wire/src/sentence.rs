@@ -4,7 +4,7 @@ mod names;
 
 use portcullis_core::{
     Address, Ask, AskId, AskKind, Behavior, CallOutcome, Event, Label, Order, Record, Ruling, Scope, SessionAbout,
-    SessionId, Subject, Text, Token, ToolCall, Verdict, as_one_word,
+    SessionId, Subject, Text, Token, ToolCall, Verdict, as_one_word, is_of_file,
 };
 use serde_json::Value;
 
@@ -212,9 +212,19 @@ fn received(event: &Event, to: Option<SessionId>) -> String {
         (Address::Label(label), None) => format!(" waits for a session with label {label}"),
         (_, None) => " waits for a session".to_owned(),
     };
-    let given: Vec<String> = event.given().map(|(name, value)| format!("{name}={value}")).collect();
+    let given: Vec<String> =
+        event.given().map(|(name, value)| format!("{name}={}", given_value(name, value))).collect();
     let given = if given.is_empty() { String::new() } else { format!(" with {}", given.join(", ")) };
     format!("event from {} in {}{given}{waits}: {}", event.sender, as_one_word(event.chat.as_str()), shown(&event.text))
+}
+
+/// What an attribute says. Of a file that is what its sender calls it: where the gate keeps it, as `0-NAME` in a folder of
+/// the event, tells nobody anything.
+fn given_value<'a>(name: &str, value: &'a str) -> &'a str {
+    match value.rsplit_once('/') {
+        Some((_, kept)) if is_of_file(name) => kept.split_once('-').map_or(kept, |(_, name)| name),
+        _ => value,
+    }
 }
 
 /// The day and the time, so many milliseconds after 1970 began, wherever the reader is.
@@ -326,7 +336,17 @@ fn answers(ruling: &Ruling) -> Option<String> {
     let Text::Here(input) = &ruling.input.as_ref()?.text else { return None };
     let input: Value = serde_json::from_str(input).ok()?;
     let answers = input.get("answers")?.as_object().filter(|answers| !answers.is_empty())?;
-    let words = answers.values().map(|answer| answer.as_str().map_or_else(|| answer.to_string(), str::to_owned));
+    let text = |answer: &Value| answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);
+    if answers.len() == 1 {
+        return answers.values().next().map(text);
+    }
+    // In the order in which they were asked, which an object does not keep.
+    let asked = input.get("questions").and_then(Value::as_array).into_iter().flatten();
+    let asked: Vec<&str> = asked.filter_map(|question| question["question"].as_str()).collect();
+    let place = |question: &str| asked.iter().position(|each| *each == question).unwrap_or(asked.len());
+    let mut answers: Vec<_> = answers.iter().collect();
+    answers.sort_by_key(|(question, _)| place(question));
+    let words = answers.into_iter().map(|(question, answer)| format!("{question} {}", text(answer)));
     Some(words.collect::<Vec<_>>().join("; "))
 }
 

@@ -213,12 +213,24 @@ pub(super) async fn revoke(
 /// `GET /api/v1/me`: who the caller is to the gate.
 pub(super) async fn me(State(door): State<Arc<Door>>, Permitted { actor, token, .. }: Permitted) -> Json<MeView> {
     let rights = actor.rights.names().into_iter().map(str::to_owned).collect();
-    let device = token.filter(|known| known.device.is_some()).map(|known| known.token.to_string());
+    let known = token.filter(|known| known.device.is_some());
+    let (device, device_name) = known.map(|known| (known.token.to_string(), known.device)).unzip();
     let folders = if actor.rights.has(Right::Start) { door.starter.folders() } else { vec![] };
     let (notify_after, pushes) = (door.notify_after.as_secs(), door.push.is_some());
     let (via, may_bypass) = (actor.via.name().to_owned(), door.starter.allow_bypass);
     let public_url = door.public.as_ref().map(|public| public.origin.clone());
-    Json(MeView { name: actor.name, rights, via, device, folders, may_bypass, notify_after, pushes, public_url })
+    Json(MeView {
+        name: actor.name,
+        rights,
+        via,
+        device,
+        device_name: device_name.flatten(),
+        folders,
+        may_bypass,
+        notify_after,
+        pushes,
+        public_url,
+    })
 }
 
 #[cfg(test)]

@@ -44,8 +44,8 @@ mod stream;
 mod timeouts;
 mod watch;
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use bytes::BytesMut;
@@ -72,7 +72,8 @@ pub(crate) use mcp::McpLooks;
 pub(crate) use start::{NewProcess, Starter};
 
 use crate::files::FileStore;
-use crate::hub::{Hub, PeerProcess, TcpConnection, link as hub_link};
+use crate::hub::{Hub, LineRate, PeerProcess, TcpConnection, link as hub_link};
+use crate::locks::locked;
 use crate::push::PushService;
 use guard::Transport;
 use response::refuse;
@@ -89,6 +90,9 @@ pub(crate) struct HttpLimits {
     pub(crate) connections: ConnectionLimits,
     pub(crate) listeners: usize,
 }
+
+/// A flood of connections is one line of the log in so much time, which says how many were closed since the line before.
+const CROWD_PAUSE: Duration = Duration::from_secs(60);
 
 /// How many connections each listener takes: a crowd at one leaves the others theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +144,8 @@ pub(crate) struct Door {
     connections: Arc<Semaphore>,
     public_connections: Arc<Semaphore>,
     socket_connections: Arc<Semaphore>,
+    /// How often the log says that there were none left.
+    crowds: Mutex<LineRate>,
 }
 
 /// What a [`Door`] is made from.
@@ -177,6 +183,7 @@ impl Door {
             connections: Arc::new(Semaphore::new(limits.connections.port)),
             public_connections: Arc::new(Semaphore::new(limits.connections.public)),
             socket_connections: Arc::new(Semaphore::new(limits.connections.socket)),
+            crowds: Mutex::new(LineRate::new(1, CROWD_PAUSE, Instant::now())),
             unfinished: body_memory::BodyMemory::new(limits.body),
             unread: answers::AnswerMemory::new(),
             hub,
@@ -291,7 +298,9 @@ where
         Transport::Socket { .. } => &door.socket_connections,
     };
     let Ok(permit) = Arc::clone(places).try_acquire_owned() else {
-        tracing::warn!("too many connections");
+        if let Some(unwritten) = locked(&door.crowds).take(Instant::now()) {
+            tracing::warn!(unwritten, "too many connections: one was closed at once");
+        }
         return;
     };
     let (door, router) = (Arc::clone(door), router.clone());

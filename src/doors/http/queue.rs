@@ -64,6 +64,7 @@ pub(super) async fn show(
         why: "settled long ago".to_owned(),
         via: whole.via.name().to_owned(),
         sender: whole.sender.clone(),
+        directs: whole.directs,
         chat_id: whole.chat.to_string(),
         session: None,
         bytes: whole.text.len(),

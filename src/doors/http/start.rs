@@ -10,7 +10,7 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use hyper::StatusCode;
 use portcullis_core::policy::Mode;
-use portcullis_core::{Notice, SessionId, visible};
+use portcullis_core::{Label, Notice, SessionId, visible};
 use portcullis_wire::api::SessionView;
 use portcullis_wire::error::{Fault, Kind};
 use portcullis_wire::start::NewSession;
@@ -168,8 +168,19 @@ pub(super) async fn folder(door: &Arc<Door>, wanted: Option<&str>, resumed: Opti
     wanted.map_or(Ok(began), |wanted| door.starter.folder(Some(wanted)))
 }
 
+/// What no session can be called or begun in is refused before a process is started that would refuse it.
+fn check(new: &NewProcess) -> Result<(), Fault> {
+    let bad = |what: String| Fault::new(Kind::BadRequest, what);
+    if let Some(label) = new.label.as_deref().filter(|label| Label::new(label).is_none()) {
+        return Err(Fault { hint: Label::HINT.to_owned(), ..bad(format!("{label:?} is no label")) });
+    }
+    let unknown = new.mode.as_deref().map(str::parse::<Mode>).and_then(Result::err);
+    unknown.map_or(Ok(()), |error| Err(bad(format!("mode: {error}"))))
+}
+
 /// Starts the process and waits until its session is attached, or until it has failed.
 pub(super) async fn begin(door: &Arc<Door>, new: NewProcess) -> Result<RunningProcess, Fault> {
+    check(&new)?;
     if new.mode.as_deref() == Some(Mode::BypassPermissions.name()) && !door.starter.allow_bypass {
         return Err(Fault::new(Kind::BypassNotAllowed, "mode bypassPermissions is not allowed here"));
     }

@@ -146,6 +146,11 @@ fn a_full_port_does_not_block_the_socket() {
     assert_eq!(home.status()["pid"], gate.pid());
     let session = StandIn::start(&home, &[]);
     home.attached(1);
+    for _ in 0..50 {
+        assert!(Request::get("/healthz").try_send(&gate.target()).is_err());
+    }
+    let warned = gate.stderr().lines().filter(|line| line.contains("too many connections")).count();
+    assert_eq!(warned, 1, "a flood is one line of the log: {}", gate.stderr());
     drop(crowd);
     until("room at the port", || Request::get("/healthz").try_send(&gate.target()).ok());
     gate.say("/", "hello").expect(200);

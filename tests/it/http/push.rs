@@ -1,11 +1,14 @@
 //! Web Push: a device is told that something waits, and nothing of what, while nobody of its person looks.
 
+use crate::run::api;
 use crate::support::PATIENCE;
+use crate::support::driven::shell;
 use crate::support::gate::Gate;
 use crate::support::home::Home;
 use crate::support::http::Request;
 use crate::support::push::{PushPeer, linked_device};
 use crate::support::standin::StandIn;
+use crate::support::terminal::Terminal;
 use crate::support::until;
 use serde_json::{Value, json};
 use std::io::{Read as _, Write as _};
@@ -234,4 +237,26 @@ fn without_an_https_address_nothing_is_pushed() {
     gate.post_as(&key, "/api/v1/push", &subscription("https://push.example.org/x")).expect(404);
     assert!(!home.folder().join("push.key").exists());
     assert_eq!(gate.get_as(&key, "/api/v1/me").expect(200).json()["pushes"], Value::Null);
+}
+
+#[test]
+fn a_terminal_that_shows_the_prompt_counts_as_nobody_at_a_screen() {
+    let home = Home::new();
+    let peer = PushPeer::start(&home);
+    home.fix("PORTCULLIS_TEST_NOTIFY_AFTER", 0);
+    home.fix("PORTCULLIS_TEST_PUSH_REST", 0);
+    let model = shell(&["touch one.txt", "touch two.txt"]);
+    let gate = api::serve(&home, &model, HTTPS);
+    gate.post("/api/v1/sessions", &json!({"label": "held"})).expect(201);
+    let mut terminal = Terminal::start(home.command(&["attach", "held"]));
+    terminal.until("Attached to held");
+    let (_, _, subscription) = subscribed(&gate, &peer);
+    // Someone sits there, and types.
+    terminal.type_line("go");
+    terminal.until("Allow?");
+    until("the push", || (peer.pushed(&subscription) == [r#"{"waiting":1}"#]).then_some(()));
+    terminal.type_line("y");
+    until("the next push", || (peer.pushed(&subscription).len() == 2).then_some(()));
+    terminal.until("two.txt");
+    terminal.type_line("n");
 }

@@ -34,6 +34,7 @@ const DO = {
     pages.set(page, opened);
     await opened.goto(url);
   },
+  still: ({ page }) => of(page).emulateMedia({ reducedMotion: "reduce" }),
   goto: ({ page, url }) => of(page).goto(url),
   reload: ({ page }) => of(page).reload(),
   // A card that has just moved takes no press and says so: a person looks, and presses again.

@@ -65,4 +65,11 @@ fn the_log_is_in_chinese_and_what_people_wrote_is_not_translated() {
     let plan = "ran ExitPlanMode: No text of the plan came with it. (decided by person)";
     assert_eq!(said(&page, "sentence", &[plan.to_owned()]), ["运行了 ExitPlanMode：没有附上计划的内容（决定者：人）"]);
     assert!(chinese.iter().any(|line| line.ends_with("the session ended")), "{chinese:?}");
+    let event = |words: &str| said(&page, "sentence", &[format!("event from ann in {words}")]);
+    assert_eq!(
+        event("16 with severity=high, file_1=a.txt: go with: me"),
+        ["ann 在 16 的事件（附带 severity=high, file_1=a.txt）：go with: me"]
+    );
+    assert_eq!(event("7 with a=b waits for a session: x"), ["ann 在 7 的事件（附带 a=b），等待会话：x"]);
+    assert_eq!(event("7: with a=b: x"), ["ann 在 7 的事件：with a=b: x"], "what someone wrote is not taken apart");
 }

@@ -2,14 +2,18 @@
 
 mod access;
 mod admin;
+mod answered;
 mod cards;
 mod chinese;
 mod deceiving;
+mod following;
 mod hostile;
 mod journey;
 mod long;
 mod malformed;
+mod marks;
 mod modes;
+mod people;
 mod prompts;
 mod qr;
 mod reach;

@@ -187,3 +187,72 @@ fn prompts_of_each_kind_have_their_picture_taken() {
         }
     }
 }
+
+#[test]
+fn what_is_marked_and_what_was_answered_have_their_picture_taken() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("screens");
+    std::fs::create_dir_all(&folder).unwrap();
+    let home = Home::new();
+    home.write_config("[hooks]\nhttp = true\n");
+    let gate = home.serve();
+    let (agent, ci) = (home.token_for("claude", "agent"), home.token_for("ci", "sender"));
+    let session = StandIn::start(&home, &["--label", "docs"]);
+    home.attached(1);
+    gate.say("/?label=docs", "Is the chapter about rules done?").expect(200);
+    let chat = session.next_event().meta("chat_id").to_owned();
+    let said = session.call("reply", &json!({"chat_id": chat, "text": "Half of it."}));
+    let said = said["content"][0]["text"].as_str().unwrap().to_owned();
+    let id = said.split("message_id=").nth(1).unwrap().trim_end_matches(')').to_owned();
+    session.call("edit_message", &json!({"message_id": id, "text": "It is **done**; the table of modes is next."}));
+    gate.say_as(&ci, "/?label=docs", "Build 412 of main is red: 3 tests failed in `docs/check`.").expect(200);
+    session.next_event();
+    let browser = Browser::start(&home);
+    let light_phone = Screen { locale: "en-US", dark: false, ..CHINESE_PHONE };
+    let screens = [
+        ("desktop-light", DESKTOP),
+        ("desktop-dark", Screen { dark: true, ..DESKTOP }),
+        ("phone-light", light_phone),
+        ("phone-dark", CHINESE_PHONE),
+    ];
+    let pages = screens.map(|(name, screen)| (name, browser.linked(name, &gate, &[], screen)));
+    let shots = |view: &str| {
+        for (name, page) in &pages {
+            assert!(page.barriers().is_empty(), "{name} {view}: {:?}", page.barriers());
+            let fits = page.run("document.documentElement.scrollWidth <= innerWidth");
+            assert_eq!(fits, true, "{name} {view}: nothing is cut off");
+            page.run(SHORT_PATHS);
+            page.shot(&folder.join(format!("{view}-{name}.png")), false);
+        }
+    };
+    let (_, first) = &pages[0];
+    for (tool, input) in prompts(&home.project()).into_iter().take(2) {
+        let hook = json!({"hook_event_name": "PermissionRequest", "session_id": "s-1", "cwd": home.project(),
+            "tool_name": tool, "tool_input": input, "tool_use_id": format!("t-{tool}")});
+        let _posted = post_hook(&gate, &agent, &hook);
+        let answer = match tool {
+            "AskUserQuestion" => {
+                first.click("label:has-text(\"Postgres\")");
+                "answer"
+            }
+            _ => "keepPlanning",
+        };
+        first.see(&format!("[data-action={answer}]:not([aria-disabled])"));
+        first.click(&format!("[data-action={answer}]"));
+        // A card that was answered goes after a while: until the pictures are taken, no time passes.
+        for (_, page) in &pages {
+            page.see(".settled");
+            page.run("window.now = Date.now; const at = Date.now(); Date.now = () => at; true");
+        }
+        shots(&format!("answered-{}", tool.to_lowercase()));
+        for (_, page) in &pages {
+            page.run("Date.now = window.now; true");
+            page.gone(".settled");
+        }
+    }
+    for (_, page) in &pages {
+        page.click(".session:has-text(\"docs\")");
+        page.see(".said .event.outside .badge");
+        page.see_text(".said .reply strong", "done");
+    }
+    shots("marked");
+}

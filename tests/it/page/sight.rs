@@ -89,7 +89,7 @@ pub(super) fn post_hook(gate: &Gate, token: &str, hook: &Value) -> TcpStream {
 }
 
 /// A gate to which a prompt is posted, as a hook does.
-fn asking(home: &Home, tool: &str, input: &Value) -> (Gate, TcpStream) {
+pub(super) fn asking(home: &Home, tool: &str, input: &Value) -> (Gate, TcpStream) {
     home.write_config("[hooks]\nhttp = true\n");
     let gate = home.serve();
     let hook = json!({"hook_event_name": "PermissionRequest", "session_id": "s-1", "cwd": home.project(),

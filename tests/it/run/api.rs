@@ -276,3 +276,21 @@ fn a_chat_ends_with_its_token() {
     gate.post("/api/confirm", &json!({"id": ask["code"], "approved": false})).expect(200);
     until("the end of the session", || held(&home).is_empty().then_some(()));
 }
+
+#[test]
+fn what_is_no_label_or_no_mode_is_the_callers_mistake_and_starts_nothing() {
+    let home = Home::new();
+    let model = Model::start(vec![]);
+    let gate = serve(&home, &model, "");
+    for (path, body, what) in [
+        ("/api/v1/sessions", json!({"label": "two\nlines"}), "is no label"),
+        ("/api/v1/sessions", json!({"label": "x".repeat(65)}), "is no label"),
+        ("/api/v1/sessions", json!({"mode": "quick"}), "mode: "),
+        ("/api/chat", json!({"prompt": "go", "label": ""}), "is no label"),
+    ] {
+        let refused = gate.post(path, &body).expect(400);
+        assert!(refused.text().contains(what), "{body}: {}", refused.text());
+    }
+    assert!(held(&home).is_empty());
+    assert_eq!(home.records("attached").len(), 0);
+}

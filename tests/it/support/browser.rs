@@ -138,6 +138,12 @@ impl Page<'_> {
         self.tell("grant", json!({"permission": permission}));
     }
 
+    /// Its user wants less motion, as the system's settings say it.
+    #[track_caller]
+    pub(crate) fn want_less_motion(&self) {
+        self.tell("still", json!({}));
+    }
+
     /// Delivers a push to the page's worker.
     #[track_caller]
     pub(crate) fn push(&self, data: &str) {

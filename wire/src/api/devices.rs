@@ -92,6 +92,9 @@ pub struct MeView {
     /// The id of the device, where it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device: Option<String>,
+    /// What the device is called, as `device` of a verdict says it. No other linked one has this name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_name: Option<String>,
     /// Where the caller may start sessions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub folders: Vec<String>,

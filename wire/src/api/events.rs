@@ -19,6 +19,9 @@ pub struct EventView {
     pub via: String,
     /// Who sent it.
     pub sender: String,
+    /// Its sender may direct sessions. What others send only informs: the session that reads it is guarded from then on.
+    #[serde(default)]
+    pub directs: bool,
     /// The conversation.
     pub chat_id: String,
     /// The session it is for; null while it waits for one.
@@ -182,6 +185,7 @@ impl EventView {
             why: why(tracked, now),
             via: event.via.name().to_owned(),
             sender: event.sender.clone(),
+            directs: event.directs,
             chat_id: event.chat.to_string(),
             session: tracked.to.map(|to| to.to_string()),
             bytes: tracked.size,

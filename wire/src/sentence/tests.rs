@@ -194,3 +194,35 @@ fn a_moment_is_told_as_a_date() {
         assert_eq!(super::date(milliseconds), format!("{told} UTC"));
     }
 }
+
+#[test]
+fn files_of_an_event_are_told_by_their_names_and_not_by_where_they_are_kept() {
+    let event = every_record().into_iter().find_map(|record| match record {
+        Record::Received { event, .. } => Some(event),
+        _ => None,
+    });
+    let mut event = (*event.unwrap()).clone();
+    let kept = |name: &str| format!("/home/ann/.local/state/portcullis/files/01hf/{name}");
+    let given = [("severity", "a/b-c".to_owned()), ("file_1", kept("0-log.txt")), ("file_2", kept("1-two-parts.png"))];
+    event.attributes = given.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    let told = received(&event, None);
+    assert!(told.contains(" with severity=a/b-c, file_1=log.txt, file_2=two-parts.png waits"), "{told}");
+}
+
+#[test]
+fn several_answers_are_told_with_their_questions_in_the_order_in_which_they_were_asked() {
+    let ruling = |input: Value| {
+        let ruling = every_record().into_iter().find_map(|record| match record {
+            Record::Answered { verdict, .. } if verdict.ruling.input.is_some() => Some(verdict.ruling.clone()),
+            _ => None,
+        });
+        let mut ruling = ruling.unwrap();
+        ruling.input.as_mut().unwrap().text = Text::Here(input.to_string().into());
+        ruling
+    };
+    let asked = serde_json::json!([{"question": "Which size?"}, {"question": "Which colour?"}]);
+    let several = serde_json::json!({"questions": asked, "answers": {"Which colour?": "Red", "Which size?": "M"}});
+    assert_eq!(answers(&ruling(several)).unwrap(), "Which size? M; Which colour? Red");
+    let one = serde_json::json!({"questions": asked, "answers": {"Which size?": "M"}});
+    assert_eq!(answers(&ruling(one)).unwrap(), "M", "which it was is told before");
+}

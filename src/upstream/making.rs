@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-use super::auth::signs_in;
+use super::auth::{has_credential, signs_in};
 use super::config::Revision;
 use super::connection::ServerConnection;
 use super::failure::ConnectFailure;
 use super::opening::Means;
 use super::silence::SilentServers;
-use super::slot::{Down, Slot, UpstreamState};
+use super::slot::{Down, Slot, UpstreamState, retired};
 use crate::fixed;
 use crate::locks::locked;
 
@@ -24,6 +24,9 @@ const LEFT_FOR_CALLS: usize = 3;
 /// A remote server that cannot be reached is tried again after this, then after twice that.
 const BACKOFF: Duration = Duration::from_secs(1);
 
+const REFUSED_CREDENTIAL: &str =
+    "the server refuses the credential of its entry: write another into the Authorization header there";
+
 #[derive(Default)]
 pub(super) struct Live {
     pub(super) connection: Option<Arc<ServerConnection>>,
@@ -31,8 +34,6 @@ pub(super) struct Live {
     started: VecDeque<Instant>,
     /// What was found out at the first connection.
     pub(super) revision: Option<Revision>,
-    /// The configuration is gone: nothing is connected any more.
-    pub(super) is_retired: bool,
 }
 
 impl Live {
@@ -71,7 +72,11 @@ impl Slot {
         live: &mut Live,
         connecting: &Connecting<'_>,
     ) -> Result<ServerConnection, ConnectFailure> {
-        let Ok(_turn) = connecting.turns.acquire().await else {
+        let turn = tokio::select! {
+            turn = connecting.turns.acquire() => turn,
+            () = self.retired.cancelled() => return Err(retired()),
+        };
+        let Ok(_turn) = turn else {
             return Err(ConnectFailure::new("connections are no longer made"));
         };
         self.has_begun.send_replace(true);
@@ -104,7 +109,7 @@ impl Slot {
         let known = live.revision.or(self.upstream.entry.revision);
         let silent = connecting.silent.filter(|silent| known.is_none() && silent.has(&self.upstream.hash));
         let known = known.or(silent.map(|_| Revision::Initialize));
-        let opened = ServerConnection::open(&self.upstream, self.bearer.as_ref(), &connecting.means, known).await;
+        let opened = ServerConnection::open(self, &connecting.means, known).await;
         if let (Some(silent), Err(_)) = (silent, &opened) {
             // It may speak another revision by now: the next try asks.
             silent.forget(&self.upstream.hash);
@@ -132,6 +137,14 @@ impl Slot {
     /// A server to which nobody can sign in by a token is given its credential by its entry.
     pub(super) fn explained(&self, failure: ConnectFailure) -> ConnectFailure {
         match failure {
+            ConnectFailure::NeedsAuth if has_credential(&self.upstream) => {
+                ConnectFailure::new(format!("HTTP 401 or 403; {REFUSED_CREDENTIAL}"))
+            }
+            ConnectFailure::Failed { why, stderr, is_passing }
+                if has_credential(&self.upstream) && ["HTTP 401", "HTTP 403"].iter().any(|is| why.starts_with(is)) =>
+            {
+                ConnectFailure::Failed { why: format!("{why}; {REFUSED_CREDENTIAL}"), stderr, is_passing }
+            }
             ConnectFailure::NeedsAuth if signs_in(&self.upstream).is_none() => ConnectFailure::new(
                 "the server lets nobody in without a credential (HTTP 401 or 403), and it is not one to sign in to with a \
                  browser: its entry needs a header for it, in \"headers\" or by \"headersHelper\"",

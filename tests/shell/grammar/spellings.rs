@@ -5,7 +5,7 @@ use super::{Family, Stage, is_literal};
 
 /// A word as it is written instead, and what has to be said before the command. `W` is the word, `H` and `T` its first
 /// letter and the rest, `U` the word in capitals, `R` reversed, `X` its bytes in hexadecimal, `P` where the program lies.
-const SPELLINGS: [(&str, &str); 80] = [
+const SPELLINGS: [(&str, &str); 84] = [
     ("", "'W'"),
     ("", "\"W\""),
     ("", "H\"T\""),
@@ -87,6 +87,10 @@ const SPELLINGS: [(&str, &str); 80] = [
     ("X=$PWD; Y=${X%/*}", "$Y/project/W"),
     ("for X in $PWD; do :; done", "${X%/*}/project/W"),
     ("", "${PWD::1}proc/self/cwd/W"),
+    ("cd src; X=${PWD%/*}; cd ..", "${X%/*}/project/W"),
+    ("", "${$/*/W}"),
+    ("", "${#:+W}"),
+    ("", "${@:-W}"),
 ];
 
 /// Names of variables in the templates, of which no letter stands for anything.

@@ -37,6 +37,16 @@ impl Piece {
         if part.is_some_and(|part| part.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | ' '))) {
             return Self::Variable("@".to_owned());
         }
+        // `$$` and its like always hold something, and `$@` may: `${$+x}`, `${#/*/x}`, `${@:-x}`.
+        if let Some(special) = inside.chars().next().filter(|c| matches!(c, '$' | '?' | '#' | '-' | '@' | '*')) {
+            let rest = &inside[1..];
+            let operator = rest.strip_prefix(':').unwrap_or(rest);
+            let is_list = matches!(special, '@' | '*');
+            let puts = rest.starts_with('/') || operator.starts_with('+') || is_list && operator.starts_with('-');
+            if puts && operator.len() > 1 {
+                return Self::MadeOf(special.to_string(), rest.to_owned());
+            }
+        }
         let pointer = if inside.len() > 1 && inside.starts_with('!') { "!" } else { "" };
         let named = inside[pointer.len()..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_');
         let name: String = pointer.chars().chain(named).collect();

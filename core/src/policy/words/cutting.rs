@@ -53,6 +53,15 @@ pub(super) fn placed(value: &str) -> Option<(&str, &str)> {
 /// What an operator makes of such a folder, of which only this is known, and of what stands behind it. The shell has a whole
 /// path there, which begins with a slash.
 pub(super) fn cut_place(place: &str, behind: &str, operator: &str) -> Option<Vec<String>> {
+    // What was cut before is written with dots, which may stand there as text as well.
+    let is_end = |at: usize| behind[at..].is_empty() || behind[at..].starts_with('/');
+    let dots = behind.rmatch_indices("/..").map(|(at, dots)| at + dots.len()).find(|at| is_end(*at));
+    let Some(dots) = dots else { return cut_known(place, behind, operator) };
+    let above = cut_known(&format!("{place}{}", &behind[..dots]), &behind[dots..], operator)?;
+    Some([above, cut_known(place, behind, operator)?].concat())
+}
+
+fn cut_known(place: &str, behind: &str, operator: &str) -> Option<Vec<String>> {
     let whole = || Some(vec![format!("{place}{behind}")]);
     let one = |text: String| Some(vec![text]);
     if matches!(operator, "::1" | ":0:1") {
@@ -213,6 +222,10 @@ mod tests {
             ("~", "/a/b", "##*/", Some("b")),
             (".", "/a.tar.gz", "##*.", Some("gz")),
             (".", "/a", "#./", Some("./a")),
+            (".", "/..", "%/*", Some("./../..")),
+            (".", "/../a", "%/*", Some("./..")),
+            (".", "/..", "##*/", Some("\u{2fffe}")),
+            (".", "/..", "%x", None),
             (".", "", "::1", Some("/")),
             (".", "", "%x", None),
             (".", "", "%/x", None),
@@ -223,6 +236,7 @@ mod tests {
             (".", "/a", "^^", None),
         ] {
             let found = cut_place(place, behind, operator);
+            let found = found.map(|found| found[..1].to_vec());
             assert_eq!(found, made.map(|made| vec![made.to_owned()]), "{place}{behind} {operator}");
         }
         assert_eq!(cut(&format!("{STAR}.c"), "%.c"), Some(STAR.to_string()));

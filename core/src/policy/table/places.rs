@@ -23,6 +23,14 @@ fn what_is_made_of_the_folder_one_works_in_is_known_or_may_be_anything() {
             "cat ${PATH/*/secrets}/key",
             "cat ${SHELL//*/\"secrets/key\"}",
             "x=$PATH; cat ${x/*/secrets}/key",
+            "cd src; x=${PWD%/*}; cat ${x%/*}/.ssh/id",
+            "cd src; x=${PWD%/*}; cat ${x%p}.ssh/id",
+            "cat ${$/*/secrets}/key ${x}",
+            "cat ${#:+secrets}/key",
+            "cat ${?/?/s}ecrets/key",
+            "x=${-/*/secrets}; cat $x/key",
+            "cat ${@:-secrets}/key",
+            "cd ${$+secrets}; cat key",
             "curl -sK- <<< \"url=file://$PWD/secrets/key\"",
             "cat < {s..s}ecrets/key",
             "cat se{a..q..2}rets/key sec{r..r}ets/key",
@@ -43,6 +51,8 @@ fn what_is_made_of_the_folder_one_works_in_is_known_or_may_be_anything() {
             "git symbolic-ref config refs/heads/x",
             "git update-ref hooks/pre-commit HEAD",
             "git update-ref --stdin",
+            "X=init git --config-env=alias.z=X z --separate-git-dir=../gd",
+            "X=init git --config-env alias.z=X z --separate-git-dir=../gd",
         ],
     );
     never_passes(&["allow Bash", "ask Edit(src/**)"], &["touch ${PATH/*/src}/n", "echo > sr{c..c}/n"]);

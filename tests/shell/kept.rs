@@ -34,13 +34,18 @@ fn kept(harm: &str, form: &str, line: &str, tool: &'static str) -> Case {
 }
 
 pub(crate) fn regressions() -> Vec<Case> {
+    lines_of(REGRESSIONS)
+}
+
+/// The lines of a file that is written as the kept ones are: somebody's own, to be tried in the place of generated ones.
+pub(crate) fn lines_of(text: &str) -> Vec<Case> {
     let read = |row: Vec<&str>| match row[..] {
         [harm, line] => kept(harm, "kept", line, "Bash"),
         [harm, line, "Grep"] => kept(harm, "kept", line, "Grep"),
         [harm, line, "Read"] => kept(harm, "kept", line, "Read"),
         _ => panic!("a kind of harm, a line, and the tool where it is not Bash: {row:?}"),
     };
-    rows(REGRESSIONS).map(read).collect()
+    rows(text).map(read).collect()
 }
 
 pub(crate) fn gaps() -> Vec<Gap> {

@@ -26,6 +26,9 @@ pub(crate) fn check(lines: usize) {
     let is_updating = std::env::var_os("UPDATE_EXPECT").is_some();
     let started = Instant::now();
     let trial = Trial::new();
+    if let Some(file) = std::env::var_os("PORTCULLIS_SHELL_TRY") {
+        return try_lines(&trial, &std::fs::read_to_string(file).expect("reading the lines to try"));
+    }
     if !is_updating {
         kept::check(&trial);
     }
@@ -63,6 +66,19 @@ pub(crate) fn check(lines: usize) {
         new.len(),
         listed(new.iter().take(60).copied()),
     );
+}
+
+/// Says of lines of somebody's own which do nothing here, and which of the others pass unasked.
+fn try_lines(trial: &Trial, text: &str) {
+    let cases = kept::lines_of(text);
+    for (case, seen) in cases.iter().zip(trial.run(&cases)) {
+        if !case.harm.was_done(&seen) {
+            println!("without an effect: {} {:?}", case.harm.name(), case.line);
+        }
+    }
+    let count = cases.len();
+    let findings = trial.findings(cases);
+    println!("{count} lines, {} of them pass unasked and have their effect\n{}", findings.len(), listed(&findings));
 }
 
 /// The smallest line of each finding that still passes and still has its effect, once for each form. What is a known gap

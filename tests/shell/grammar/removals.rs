@@ -162,6 +162,8 @@ const PLACES: &[&str] = &[
     "//",
     "/proc/self/root",
     "/usr/..",
+    "${PWD::1}opt",
+    "${PATH/*/\\/opt}",
     "/proc/self/root$HOME",
     "/proc/thread-self/root$HOME/",
     "/proc/$BASHPID/root${PWD%/*}",

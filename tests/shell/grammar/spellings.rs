@@ -5,7 +5,7 @@ use super::{Family, Stage, is_literal};
 
 /// A word as it is written instead, and what has to be said before the command. `W` is the word, `H` and `T` its first
 /// letter and the rest, `U` the word in capitals, `R` reversed, `X` its bytes in hexadecimal, `P` where the program lies.
-const SPELLINGS: [(&str, &str); 73] = [
+const SPELLINGS: [(&str, &str); 84] = [
     ("", "'W'"),
     ("", "\"W\""),
     ("", "H\"T\""),
@@ -79,7 +79,22 @@ const SPELLINGS: [(&str, &str); 73] = [
     ("", "$(date | sed 's,.*,W,')"),
     ("", "$(id -u | perl -ne 'print q(H).q(T)')"),
     ("trap 'X=${BASH_COMMAND##* }' DEBUG; : W; trap - DEBUG", "$X"),
+    ("", "{H..H}T"),
+    // Made of folders that everybody has, and of copies of them.
+    ("", "${PWD/*/W}"),
+    ("", "${PATH/*/W}"),
+    ("X=$PWD", "${X/*/W}"),
+    ("X=$PWD; Y=${X%/*}", "$Y/project/W"),
+    ("for X in $PWD; do :; done", "${X%/*}/project/W"),
+    ("", "${PWD::1}proc/self/cwd/W"),
+    ("cd src; X=${PWD%/*}; cd ..", "${X%/*}/project/W"),
+    ("", "${$/*/W}"),
+    ("", "${#:+W}"),
+    ("", "${@:-W}"),
 ];
+
+/// Names of variables in the templates, of which no letter stands for anything.
+const VARIABLES: [&str; 2] = ["PWD", "PATH"];
 
 /// For a program alone: it is found by a path, a pattern, or a name that the shell has for it.
 const PROGRAMS: [(&str, &str); 15] = [
@@ -208,7 +223,17 @@ fn fill(template: &str, word: &str) -> String {
     let folder = path.rsplit_once('/').map_or("/usr/bin", |(folder, _)| folder).to_owned();
     let letters: Vec<char> = template.chars().collect();
     let mut filled = String::new();
+    let is_in_name = |at: usize| {
+        VARIABLES.iter().any(|name| {
+            let mut begins = (at + 1).saturating_sub(name.len())..=at;
+            begins.any(|from| letters[from..].iter().collect::<String>().starts_with(name) && from + name.len() > at)
+        })
+    };
     for (at, letter) in letters.iter().enumerate() {
+        if is_in_name(at) {
+            filled.push(*letter);
+            continue;
+        }
         let near = |step: isize| at.checked_add_signed(step).and_then(|at| letters.get(at)).copied().unwrap_or(' ');
         let part = match letter {
             'W' if near(-1) == '@' => "W",

@@ -256,6 +256,8 @@ const PATHS: &[(&str, &str)] = &[
     ("/proc/self/cwd/.git/config", "/proc/self/cwd/.git"),
     ("/proc/self/root$HOME/.bashrc", "/proc/self/root$PWD/.git"),
     ("${PWD%/*}/.bashrc", "${PWD/project/project}/.git"),
+    ("${PWD/%project/.bashrc}", "${PWD/%project/project\\/.git}"),
+    (".gi{t..t}/config", ".gi{t..t}"),
 ];
 
 pub(super) fn size() -> usize {

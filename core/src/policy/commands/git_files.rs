@@ -10,6 +10,19 @@ pub(crate) fn subcommand(rest: &[ShellWord]) -> Option<(&str, &[ShellWord])> {
     words.split_first().map(|(sub, words)| (sub.text.as_str(), words))
 }
 
+/// The name of a reference that git makes right where it keeps its own files, as no ordinary one is called: `git symbolic-ref
+/// config refs/heads/x` makes `.git/config`. What names its input holds nobody looks at: they may be any.
+pub(crate) fn odd_reference(rest: &[ShellWord]) -> Option<ShellWord> {
+    let Some(("symbolic-ref" | "update-ref", words)) = subcommand(rest) else { return None };
+    if words.iter().any(|word| word.text.starts_with("--std")) {
+        return Some(ShellWord::plain("config"));
+    }
+    let is_reason = |at: usize| at > 0 && words[at - 1].text == "-m";
+    let name = (0..words.len()).find(|at| !words[*at].is_flag() && !is_reason(*at)).map(|at| &words[at])?;
+    let is_head = |text: &str| !text.is_empty() && text.chars().all(|c| c.is_ascii_uppercase() || c == '_');
+    (!name.text.starts_with("refs/") && !is_head(&name.text)).then(|| name.clone())
+}
+
 /// Whether settings in the line itself may make another subcommand of this one.
 pub(crate) fn is_renamed(rest: &[ShellWord]) -> bool {
     GitLine::read(rest).is_none_or(|line| line.code().next().is_some() && !line.is_own())

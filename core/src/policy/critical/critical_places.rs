@@ -36,6 +36,11 @@ impl RemovalView<'_> {
         if word.pieces.windows(2).any(|pair| cuts_place(&pair[0]) && goes_on(&pair[1])) {
             return true;
         }
+        // What is made of a value in a way that is not followed may be any folder.
+        let is_cut = |piece: &Piece| matches!(piece, Piece::MadeOf(..));
+        if word.pieces.iter().any(is_cut) && self.suspects.variables.is_unfollowed(word) {
+            return true;
+        }
         // Above what a command prints everything may lie.
         if word.pieces.iter().any(is_made) && has_dots(&word.text) {
             return true;

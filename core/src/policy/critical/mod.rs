@@ -15,6 +15,7 @@ mod people_places;
 pub(super) mod pouring;
 pub(super) mod removal;
 mod removers;
+mod removers_of_versions;
 pub(super) mod safety;
 pub(super) mod through_links;
 pub(super) mod unpacking;

@@ -1,5 +1,6 @@
 //! Files that land in a folder under names that do not stand in the line: those of another folder, and those in an archive.
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use super::people_places::{decides_for_people, holds_guarded, holds_places};
@@ -21,6 +22,10 @@ use crate::policy::words::options;
 use crate::policy::words::path::{absolute, joined};
 use crate::policy::words::processes::without_proc;
 use crate::policy::words::values::is_literal;
+
+/// More names than this are not looked at: each of the names in a line, in each folder that it may be in, with each place
+/// that it may land in.
+const MOST_NAMES: usize = 20_000;
 
 /// What a command copies, moves or links, and where to.
 struct Pouring {
@@ -50,7 +55,15 @@ pub(crate) fn poured(suspects: &Suspects, call: &Call, context: &Context, disk: 
         return None;
     }
     let folders = Folders::of(suspects, call, context).all;
-    let landing = Landing { suspects, call, context, disk, folders, sought: sought(suspects, call, context) };
+    let landing = Landing {
+        suspects,
+        call,
+        context,
+        disk,
+        folders,
+        sought: sought(suspects, call, context),
+        left: Cell::new(MOST_NAMES),
+    };
     let mut filled = filled.iter().flat_map(|word| landing.targets(word));
     filled
         .find(|place| holds_places(place, context) || decides_for_people(place, context))
@@ -66,6 +79,8 @@ struct Landing<'a> {
     folders: Vec<String>,
     /// What the line looks for, which may be what is handed on.
     sought: Vec<Sought>,
+    /// How many names are still looked at.
+    left: Cell<usize>,
 }
 
 impl Landing<'_> {
@@ -108,7 +123,9 @@ impl Landing<'_> {
 
     /// What lands there in the place of another that is called so.
     fn named(&self, source: &str, place: &str, replaces: bool) -> Option<String> {
-        if decides_for_people(place, self.context) || replaces && holds_places(place, self.context) {
+        let left = self.left.get();
+        self.left.set(left.saturating_sub(1));
+        if left == 0 || decides_for_people(place, self.context) || replaces && holds_places(place, self.context) {
             return Some(place.to_owned());
         }
         holds_places(place, self.context).then(|| self.content(source, place)).flatten()

@@ -6,9 +6,9 @@ use super::handed_removal::handed_removals;
 use super::removers::{
     is_own, names_remover, orders_removal, removed, removed_by_tools, removes_no_folder, takes_the_folder,
 };
+use super::removers_of_versions::{cleaned, removed_by_git, removed_worktrees};
 use crate::policy::commands::command::name_of;
 use crate::policy::commands::erasing::{changes_all, codes, erases, is_disk};
-use crate::policy::commands::git_files::subcommand;
 use crate::policy::commands::inert::is_inert;
 use crate::policy::files::access::Action;
 use crate::policy::files::call::{Call, Context};
@@ -21,7 +21,6 @@ use crate::policy::names::implied::settings;
 use crate::policy::names::sought::picks;
 use crate::policy::shell::{STAR, ShellWord, Way};
 use crate::policy::words::candidates::names_in;
-use crate::policy::words::options;
 use crate::policy::words::path::lies_in;
 use crate::policy::words::values::{in_words, is_literal, may_be};
 
@@ -78,11 +77,11 @@ pub(crate) fn critical(call: &Call, action: &Action, context: &Context) -> Optio
                 [&context.cwd, &context.started].into_iter().any(|here| context.both(here).any(|it| it == folder));
             folder.matches('/').count() == 1 && !is_here
         };
-        if removal.is_git && folders.iter().any(is_top) {
-            return Some("what git does not know right below the root".to_owned());
+        if removal.takes_here && folders.iter().any(is_top) {
+            return Some("what lies right below the root".to_owned());
         }
-        if removal.is_git && folders.iter().any(holds_home) {
-            return Some("what git does not know in your home".to_owned());
+        if removal.takes_here && folders.iter().any(holds_home) {
+            return Some("what lies in your home".to_owned());
         }
         if removal.takes_any {
             return Some("what xargs is given".to_owned());
@@ -107,7 +106,8 @@ pub(super) struct RemovingCommand {
     pub(crate) words: Vec<ShellWord>,
     /// Nothing but removal is meant, so what only the environment knows counts as anything.
     pub(crate) is_own: bool,
-    is_git: bool,
+    /// What is in the folder that it is in goes, as far as git and its like know it, or do not.
+    takes_here: bool,
     pub(super) takes_any: bool,
     /// What it does in the folder one works in is what people do there.
     spares_here: bool,
@@ -257,11 +257,13 @@ pub(super) fn removal(words: &[ShellWord]) -> Option<RemovingCommand> {
     if name == "xargs" && rest.iter().any(removes) && rest.iter().any(recursive) {
         return Some(RemovingCommand { takes_any: true, ..RemovingCommand::default() });
     }
-    if name == "git" && (rest.iter().any(|word| word.text == "clean") || stashes_all(rest)) {
-        let is_name =
-            |word: &&ShellWord| !matches!(word.text.as_str(), "clean" | "stash" | "push" | "save" | "." | "./");
-        let words = rest.iter().filter(|word| !word.is_flag()).filter(is_name);
-        return Some(RemovingCommand { is_git: true, words: words.cloned().collect(), ..RemovingCommand::default() });
+    if let Some(words) = cleaned(name, rest) {
+        return Some(RemovingCommand { takes_here: true, words, ..RemovingCommand::default() });
+    }
+    if name == "git"
+        && let Some((takes_here, words)) = removed_by_git(rest)
+    {
+        return Some(RemovingCommand { takes_here, words, ..RemovingCommand::default() });
     }
     if name == "git"
         && let Some(words) = removed_worktrees(rest)
@@ -293,20 +295,6 @@ pub(super) fn removal(words: &[ShellWord]) -> Option<RemovingCommand> {
 fn is_powershells(name: &str) -> bool {
     let known = ["remove-item", "move-item", "clear-content", "ri", "rd", "erase", "del", "mi", "clc"];
     known.iter().any(|known| known.eq_ignore_ascii_case(name))
-}
-
-/// The working folders that git removes or moves.
-fn removed_worktrees(rest: &[ShellWord]) -> Option<Vec<ShellWord>> {
-    let ("worktree", words) = subcommand(rest)? else { return None };
-    let (sub, words) = words.split_first()?;
-    let is_removed = matches!(sub.text.as_str(), "remove" | "move") || !sub.is_known();
-    is_removed.then(|| words.iter().filter(|word| !word.is_flag()).cloned().collect())
-}
-
-/// Whether git puts away what it does not know, and so removes it.
-fn stashes_all(rest: &[ShellWord]) -> bool {
-    rest.iter().any(|word| word.text == "stash")
-        && options::has(rest.iter().map(|word| word.text.as_str()), "au", &["--all", "--include-untracked"])
 }
 
 /// Patterns that stand for all that is in a folder, and of which each file is emptied by `>`.

@@ -77,6 +77,7 @@ pub(super) fn removed_by_tools(name: &str, rest: &[ShellWord]) -> Option<Vec<She
         "cargo" => says(&["clean"]),
         "cmake" => says(&["remove_directory", "rm", "remove", "rename"]),
         "rclone" => says(&["purge", "delete", "sync", "move", "rmdirs"]),
+        "tmpreaper" | "tmpwatch" => true,
         "virtualenv" => says(&["--clear"]),
         "pytest" | "py.test" => rest.iter().any(|word| word.text.starts_with("--basetemp")),
         "uv" => says(&["venv"]) && says(&["--clear", "-c"]),

@@ -185,6 +185,11 @@ impl Toucher<'_> {
     pub(crate) fn text(&mut self, text: &str, touch: &Touch) {
         let is_path = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | '/' | '~' | '+' | '@' | '%' | ANY);
         let touch = Touch { is_word: false, descent: Descent::No, ..touch.clone() };
+        // An address of a file is one as it is among words: `url=file://$PWD/x` for curl.
+        let is_end = |c: char| c.is_whitespace() || matches!(c, '"' | '\'');
+        for address in text.split(is_end).filter(|token| token.to_ascii_lowercase().contains("file:")) {
+            names_in(address).iter().for_each(|name| self.name(name, &touch));
+        }
         for name in text.split(|c| !is_path(c)).filter(|name| name.contains(['.', '/', '~'])) {
             self.name(name, &touch);
             if name.contains('%') {

@@ -67,10 +67,25 @@ pub(super) fn code(name: &str, rest: &[ShellWord], command: &Found, input: impl 
     let piped = input().texts().filter(|_| command.given.is_empty()).unwrap_or_default();
     let words = rest.iter().map(|word| word.text.as_str());
     let texts = words.chain(command.given.iter().chain(&piped).map(String::as_str));
+    if name.starts_with("perl") && texts.clone().any(removes_topic) {
+        return Meaning::unclear();
+    }
     let texts: Vec<&str> = texts.filter(|text| text.contains([' ', '(', '\n', ';'])).collect();
     let is_module = rest.iter().any(|word| word.text.starts_with("-m"));
     let starts = || is_module && texts.iter().any(|text| starts_programs(name, text));
     Meaning { is_unclear: starts() || texts.iter().any(|text| removes_what_it_makes(text)), ..Meaning::default() }
+}
+
+/// Whether code of perl removes what `$_` is: `unlink;`, `unlink for …`, `{ rmdir }`.
+fn removes_topic(code: &str) -> bool {
+    let is_bare = |at: usize, remover: &str| {
+        let begins = !code[..at].ends_with(|c: char| c.is_alphanumeric() || "_$@%&>:\"'-./".contains(c));
+        let behind = code[at + remover.len()..].trim_start();
+        let word = behind.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        let goes_on = matches!(word, "and" | "for" | "foreach" | "if" | "or" | "unless" | "until" | "while");
+        begins && (goes_on || behind.is_empty() || behind.starts_with([';', '}', ')', '|', '&', '?', ':']))
+    };
+    ["unlink", "rmdir"].into_iter().any(|remover| code.match_indices(remover).any(|(at, _)| is_bare(at, remover)))
 }
 
 /// Whether code removes something that it does not name in quotes, and that is none of its words.
@@ -110,6 +125,12 @@ fn is_picked(code: &str, before: &str, behind: &str) -> bool {
 fn is_named(before: &str, behind: &str) -> bool {
     let name: usize = behind.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(behind.len());
     let behind = &behind[name..];
+    // It is handed to something that calls it: `map(os.unlink, names)`.
+    let head = before.trim_end_matches(|c: char| c.is_alphanumeric() || matches!(c, '_' | '.')).trim_end();
+    let is_imported = before.rsplit([';', '\n']).next().is_some_and(|statement| statement.contains("import"));
+    if head.ends_with(['(', ',']) && behind.trim_start().starts_with([',', ')']) && !is_imported {
+        return false;
+    }
     // Without brackets it is a call where a blank and something to remove follow.
     let makes = ["map", "grep", "sort", "reverse", "join", "keys", "values", "split"];
     let is_what = |text: &&str| {
@@ -141,7 +162,20 @@ fn is_quoted(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::removes_what_it_makes;
+    use super::{removes_topic, removes_what_it_makes};
+
+    #[test]
+    fn perl_removes_what_it_goes_through() {
+        for code in ["unlink", "unlink;", "unlink for <*>", "for (<*>) { unlink }", "unlink or rmdir", "sub { rmdir; }"]
+        {
+            assert!(removes_topic(code), "{code}");
+        }
+        for code in
+            ["unlink 'a'", "unlink($x)", "print 'unlink'", "$unlink;", "unlinked", "rmdir 'x' for 1", "a/unlink"]
+        {
+            assert!(!removes_topic(code), "{code}");
+        }
+    }
 
     #[test]
     fn what_is_removed_is_named_or_it_may_be_anything() {
@@ -153,6 +187,7 @@ mod tests {
             "Path('x').unlink()",
             "unlink \"victim\"",
             "from shutil import rmtree",
+            "from shutil import (copy, rmtree)",
             "print('truncated')",
             "[p.unlink() for p in pathlib.Path('.').rglob('*.py[co]')]",
             "[os.remove(f) for f in glob.glob('build/*.o')]",
@@ -169,6 +204,8 @@ mod tests {
             "[os.remove(f) for f in glob.glob('a'+'b')]",
             "os.remove('a'+'b')",
             "os.remove(f'{x}')",
+            "[*map(os.unlink, os.listdir())]",
+            "fs.readdirSync('.').forEach(fs.unlinkSync)",
             "rmtree(\"$x\")",
             "END { unlink map { \"a$_\" } x }",
         ] {

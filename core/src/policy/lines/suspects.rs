@@ -11,7 +11,7 @@ use crate::policy::commands::client::another_agent;
 use crate::policy::commands::command::in_this_shell;
 use crate::policy::commands::inert::is_inert;
 use crate::policy::languages;
-use crate::policy::shell::{Joint, Piece, Redirect, Script, ShellCommand, ShellWord, assignment, doubt};
+use crate::policy::shell::{Joint, Piece, Redirect, Script, ShellCommand, ShellWord, Way, assignment, doubt};
 use crate::policy::texts::dialects::{changes_shell, may_start_another, read_otherwise};
 use crate::policy::texts::feeding;
 use crate::policy::texts::receivers;
@@ -271,30 +271,26 @@ impl Suspects {
 
     /// A command with `{a,b}` as the words it makes.
     pub(crate) fn opened(&mut self, command: &ShellCommand, script: &Script) -> Found {
-        let mut words = vec![];
-        for word in &command.words {
-            if word.is_literal || !word.text.contains('{') {
-                words.push(word.clone());
-                continue;
-            }
-            // What a command prints stands for something in each of them.
-            let text = word.script();
-            let (made, all) = ShellWord { text: text.clone(), ..word.clone() }.unbraced();
+        let mut open = |word: &ShellWord| {
+            let (made, all) = word.opened();
             if !all {
                 self.unfinished = Some("braces make more words than are looked at");
             }
-            if made.len() == 1 && made[0] == text {
-                words.push(word.clone());
-            } else {
-                words.extend(made.into_iter().map(|text| ShellWord { is_literal: false, ..ShellWord::read(&text) }));
-            }
-        }
+            made
+        };
+        let words = command.words.iter().flat_map(&mut open).collect();
+        // bash refuses several names there, and zsh takes all of them.
+        let redirects = command.redirects.iter().flat_map(|redirect| {
+            let names = if redirect.way == Way::Given { vec![redirect.target.clone()] } else { open(&redirect.target) };
+            names.into_iter().map(move |target| Redirect { target, ..redirect.clone() })
+        });
+        let redirects = redirects.collect();
         let texts = command.heredocs.iter().filter_map(|place| script.texts.get(*place).cloned());
         let given = texts.chain(command.redirects.iter().filter_map(Redirect::given)).collect();
         Found {
             words,
             assignments: command.assignments.clone(),
-            redirects: command.redirects.clone(),
+            redirects,
             given,
             joint: command.joint,
             is_nested: command.is_nested,

@@ -1,10 +1,10 @@
 //! Files that a program names after the address it loads: `wget https://h/.npmrc`, `git clone h:x/.claude`.
 
 use crate::policy::commands::command::name_of;
-use crate::policy::commands::git_files::subcommand;
+use crate::policy::commands::git_files::{odd_reference, subcommand};
 use crate::policy::commands::inert::started;
 use crate::policy::lines::suspects::Suspects;
-use crate::policy::shell::{ONE, ShellWord};
+use crate::policy::shell::{ONE, OUTER, ShellWord};
 use crate::policy::words::candidates::{as_pattern, names_in, percent_decoded};
 use crate::policy::words::options;
 
@@ -16,6 +16,10 @@ pub(crate) fn saved_as(words: &[ShellWord], suspects: &Suspects) -> Vec<String> 
     let Some((first, rest)) = started(words).split_first() else { return vec![] };
     let texts = || rest.iter().map(|word| word.text.as_str());
     let name = name_of(&first.text);
+    if let Some(reference) = odd_reference(rest).filter(|_| name == "git") {
+        let shapes = suspects.variables.shapes(&reference).into_iter().filter(|shape| !shape.starts_with(OUTER));
+        return shapes.map(|shape| format!(".git/{shape}")).collect();
+    }
     let takes_names = match name {
         "curl" => options::has(texts(), "OJ", &["--remote-name", "--remote-header-name"]),
         "wget" | "wget2" => !options::has(texts(), "O", &["--output-document"]),

@@ -37,6 +37,16 @@ impl Piece {
         if part.is_some_and(|part| part.chars().all(|c| c.is_ascii_digit() || matches!(c, ':' | ' '))) {
             return Self::Variable("@".to_owned());
         }
+        // `$$` and its like always hold something, and `$@` may: `${$+x}`, `${#/*/x}`, `${@:-x}`.
+        if let Some(special) = inside.chars().next().filter(|c| matches!(c, '$' | '?' | '#' | '-' | '@' | '*')) {
+            let rest = &inside[1..];
+            let operator = rest.strip_prefix(':').unwrap_or(rest);
+            let is_list = matches!(special, '@' | '*');
+            let puts = rest.starts_with('/') || operator.starts_with('+') || is_list && operator.starts_with('-');
+            if puts && operator.len() > 1 {
+                return Self::MadeOf(special.to_string(), rest.to_owned());
+            }
+        }
         let pointer = if inside.len() > 1 && inside.starts_with('!') { "!" } else { "" };
         let named = inside[pointer.len()..].chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_');
         let name: String = pointer.chars().chain(named).collect();
@@ -155,6 +165,20 @@ impl ShellWord {
         self.text.len() > 1 && self.text.starts_with('-')
     }
 
+    /// The words that braces make of this one, with all that is to be filled in in them, and whether they are all.
+    pub(crate) fn opened(&self) -> (Vec<Self>, bool) {
+        if self.is_literal || !self.text.contains('{') {
+            return (vec![self.clone()], true);
+        }
+        // What a command prints stands for something in each of them.
+        let text = self.script();
+        let (made, all) = Self { text: text.clone(), ..self.clone() }.unbraced();
+        if made.len() == 1 && made[0] == text {
+            return (vec![self.clone()], all);
+        }
+        (made.into_iter().map(|text| Self { is_literal: false, ..Self::read(&text) }).collect(), all)
+    }
+
     /// The words that `{a,b}` makes of this one, and whether they are all. Not many: this is for finding what may be
     /// denied. An empty one outside of quotes is no word.
     pub(crate) fn unbraced(&self) -> (Vec<String>, bool) {
@@ -195,14 +219,8 @@ fn braces(text: &str) -> Option<Vec<String>> {
         let (before, after) = (&text[..open], &text[close? + 1..]);
         let inside = &text[open + 1..close?];
         if commas.is_empty() {
-            let (from, to) = inside.split_once("..")?;
-            let (mut from, mut to) = (from.chars(), to.chars());
-            let ends = (from.next()?, to.next()?);
-            if from.next().is_some() || to.next().is_some() {
-                return None;
-            }
-            let letters = ends.0.min(ends.1)..=ends.0.max(ends.1);
-            return Some(letters.take(65).map(|letter| format!("{before}{letter}{after}")).collect());
+            let made = sequence(inside, before.contains('/') || after.contains('/'))?;
+            return Some(made.into_iter().map(|one| format!("{before}{one}{after}")).collect());
         }
         let mut choices = vec![];
         let mut from = open + 1;
@@ -212,6 +230,37 @@ fn braces(text: &str) -> Option<Vec<String>> {
         }
         Some(choices)
     })
+}
+
+/// What `a..e`, `1..10` and `01..10..3` stand for. A row that is too long is none, unless it is a part of a path: there its
+/// numbers may be any.
+fn sequence(inside: &str, is_in_path: bool) -> Option<Vec<String>> {
+    const MOST: usize = 65;
+    let mut parts = inside.splitn(3, "..");
+    let (from, to) = (parts.next()?, parts.next()?);
+    let step = parts.next().map_or(Some(1), |step| step.parse::<i64>().ok())?.unsigned_abs().max(1) as usize;
+    let letter = |end: &str| {
+        let mut letters = end.chars();
+        letters.next().filter(|_| letters.as_str().is_empty())
+    };
+    if let (Ok(first), Ok(last)) = (from.parse::<i64>(), to.parse::<i64>()) {
+        let is_padded = |end: &str| end.len() > 1 && end.trim_start_matches('-').starts_with('0');
+        let width = if is_padded(from) || is_padded(to) { from.len().max(to.len()) } else { 0 };
+        let row: Vec<i64> = match first <= last {
+            true => (first..=last).step_by(step).take(MOST).collect(),
+            false => (last..=first).rev().step_by(step).take(MOST).collect(),
+        };
+        return match row.len() < MOST {
+            true => Some(row.into_iter().map(|number| format!("{number:0width$}")).collect()),
+            false => is_in_path.then(|| vec![ANY.to_string()]),
+        };
+    }
+    let (first, last) = (letter(from)?, letter(to)?);
+    let row: Vec<char> = match first <= last {
+        true => (first..=last).step_by(step).take(MOST).collect(),
+        false => (last..=first).rev().step_by(step).take(MOST).collect(),
+    };
+    Some(row.into_iter().map(String::from).collect())
 }
 
 /// Whether a character outside of quotes means only itself, to any of the shells people use.
@@ -227,7 +276,7 @@ pub(super) fn is_printable(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{ShellWord, is_plain, is_printable};
+    use super::{ANY, ShellWord, is_plain, is_printable};
 
     #[test]
     fn what_looks_blank_is_not_plain_in_a_word_nor_in_quotes() {
@@ -246,7 +295,17 @@ mod tests {
         assert_eq!(ShellWord::plain("{}").unbraced(), (vec!["{}".into()], true));
         assert_eq!(ShellWord::plain("{,rm,x}").unbraced(), (vec!["rm".into(), "x".into()], true));
         assert_eq!(ShellWord::plain("{a,r{m,n}}").unbraced(), (vec!["a".into(), "rm".into(), "rn".into()], true));
-        assert_eq!(ShellWord::plain("{l..m}").unbraced(), (vec!["l".into(), "m".into()], true));
+        let made = |text: &str| ShellWord::plain(text).unbraced().0;
+        assert_eq!(made("{l..m}"), ["l", "m"]);
+        assert_eq!(made("{m..l}x"), ["mx", "lx"]);
+        assert_eq!(made("{a..e..2}"), ["a", "c", "e"]);
+        assert_eq!(made("{9..11}"), ["9", "10", "11"]);
+        assert_eq!(made("{-1..1}"), ["-1", "0", "1"]);
+        assert_eq!(made("{08..10}"), ["08", "09", "10"]);
+        assert_eq!(made("{10..1..4}"), ["10", "6", "2"]);
+        assert_eq!(made("{1..100}"), ["{1..100}"]);
+        assert_eq!(made("a/{1..100}"), [format!("a/{ANY}")]);
+        assert_eq!(made("{a..bc}{..}{1..}"), ["{a..bc}{..}{1..}"]);
         let (made, all) = ShellWord::plain(&"{a,b}".repeat(100)).unbraced();
         assert!(made.len() <= 64 && !all);
     }

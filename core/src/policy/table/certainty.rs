@@ -5,7 +5,7 @@ use Decision::{Allow, Ask, Deny};
 
 /// Each line is not let pass, in every mode.
 #[track_caller]
-fn never_passes(written: &[&str], lines: &[&str]) {
+pub(super) fn never_passes(written: &[&str], lines: &[&str]) {
     for line in lines {
         for mode in Mode::ALL {
             let ruling = ruling(mode, &rules(written), call(&format!("Bash {line}")));
@@ -16,7 +16,7 @@ fn never_passes(written: &[&str], lines: &[&str]) {
 }
 
 #[track_caller]
-fn passes_in_bypass(written: &[&str], lines: &[&str]) {
+pub(super) fn passes_in_bypass(written: &[&str], lines: &[&str]) {
     for line in lines {
         let ruling = ruling(Mode::BypassPermissions, &rules(written), call(&format!("Bash {line}")));
         assert_eq!(ruling.decision, Allow, "{written:?} {line:?}: {}", ruling.why);

@@ -9,6 +9,7 @@ mod guarded;
 mod languages;
 mod modes;
 mod on_disk;
+mod places;
 mod tools;
 
 use super::*;

@@ -153,14 +153,18 @@ impl Suspects {
         names.into_iter().map(|name| format!("{name} {words}")).chain(optioned).chain(aliased).collect()
     }
 
-    /// The same where variables give a subcommand of git another name: `GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0=config`.
+    /// The same where variables give a subcommand of git another name: `GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0=config`,
+    /// and `--config-env=alias.x=NAME`.
     fn aliased_by_variables(&self, name: &str, rest: &[ShellWord]) -> Vec<String> {
         let set: Vec<(String, ShellWord)> = self.found.iter().flat_map(settings).collect();
         let is_alias = |word: &ShellWord| !word.is_literal || word.text.to_ascii_lowercase().starts_with("alias.");
         let gives = set.iter().any(|(variable, value)| variable.starts_with("GIT_CONFIG_KEY_") && is_alias(value));
-        let Some(line) = GitLine::read(rest).filter(|_| name == "git" && gives) else { return vec![] };
+        let named = names_of_aliases(rest);
+        let is_given = name == "git" && (gives || !named.is_empty());
+        let Some(line) = GitLine::read(rest).filter(|_| is_given) else { return vec![] };
         let behind: Vec<&str> = line.words.iter().skip(1).map(|word| word.raw.as_str()).collect();
-        let values = set.iter().filter(|(variable, _)| variable.starts_with("GIT_CONFIG_VALUE_"));
+        let holds = |variable: &String| variable.starts_with("GIT_CONFIG_VALUE_") || named.contains(&variable.as_str());
+        let values = set.iter().filter(|(variable, _)| holds(variable));
         values.map(|(_, value)| format!("git {} {}", value.script(), behind.join(" "))).collect()
     }
 
@@ -219,6 +223,16 @@ impl Suspects {
         let texts = texts.flat_map(|text| if is_foreign { in_quotes(&text) } else { vec![text] });
         texts.chain(set).collect()
     }
+}
+
+/// The variables in which git is told to find what an alias stands for.
+fn names_of_aliases(rest: &[ShellWord]) -> Vec<&str> {
+    let settings = rest.iter().enumerate().filter_map(|(at, word)| match word.text.strip_prefix("--config-env")? {
+        "" => rest.get(at + 1).map(|setting| setting.text.as_str()),
+        glued => glued.strip_prefix('='),
+    });
+    let is_alias = |(key, _): &(&str, &str)| key.to_ascii_lowercase().starts_with("alias.");
+    settings.filter_map(|setting| setting.rsplit_once('=').filter(is_alias)).map(|(_, name)| name).collect()
 }
 
 /// What git makes of a subcommand that a setting right before it gives another name: `git -c alias.x=config x a b`.

@@ -58,6 +58,7 @@ impl Variables {
             } else if is_odd || values.len() > MOST {
                 self.unfollowed.insert(word.text.clone());
             } else {
+                self.filled.insert(word.text.clone());
                 self.add_values(&word.text, values.clone());
             }
         }

@@ -44,17 +44,80 @@ pub(crate) fn cut(value: &str, operator: &str) -> Option<String> {
     is_literal(value).then(|| replaced(value, operator).or_else(|| part(value, operator)))?
 }
 
-/// What an operator makes of a folder of which only this is known, how it is written elsewhere: `~`, `.`.
-pub(super) fn cut_place(place: &str, operator: &str) -> Vec<String> {
-    let parents = operator.strip_prefix('%').map_or(0, |cut| cut.matches("/*").count());
-    match operator {
-        "%/" | "%%/" => vec![place.to_owned()],
-        _ if operator.starts_with('@') => vec![place.to_owned()],
-        _ if parents > 0 && operator[1..] == "/*".repeat(parents) => vec![place.to_owned() + &"/..".repeat(parents)],
-        // One name, and no folder.
-        "##*/" => vec![OUTER.to_string()],
-        _ => vec![place.to_owned(), ANY.to_string()],
+/// A folder that everybody has, as it is written elsewhere, and what stands behind it, where a value begins with one.
+pub(super) fn placed(value: &str) -> Option<(&str, &str)> {
+    let (place, behind) = value.split_at(value.find('/').unwrap_or(value.len()));
+    matches!(place, "." | "~" | "~-" | "~+").then_some((place, behind))
+}
+
+/// What an operator makes of such a folder, of which only this is known, and of what stands behind it. The shell has a whole
+/// path there, which begins with a slash.
+pub(super) fn cut_place(place: &str, behind: &str, operator: &str) -> Option<Vec<String>> {
+    // What was cut before is written with dots, which may stand there as text as well.
+    let is_end = |at: usize| behind[at..].is_empty() || behind[at..].starts_with('/');
+    let dots = behind.rmatch_indices("/..").map(|(at, dots)| at + dots.len()).find(|at| is_end(*at));
+    let Some(dots) = dots else { return cut_known(place, behind, operator) };
+    let above = cut_known(&format!("{place}{}", &behind[..dots]), &behind[dots..], operator)?;
+    Some([above, cut_known(place, behind, operator)?].concat())
+}
+
+fn cut_known(place: &str, behind: &str, operator: &str) -> Option<Vec<String>> {
+    let whole = || Some(vec![format!("{place}{behind}")]);
+    let one = |text: String| Some(vec![text]);
+    if matches!(operator, "::1" | ":0:1") {
+        return one("/".to_owned());
     }
+    if operator == ":0" || operator.starts_with('@') {
+        return whole();
+    }
+    let (is_end, is_longest, pattern) = affix(operator)?;
+    if pattern.contains(FILLED) || behind.contains([ANY, OUTER]) {
+        return None;
+    }
+    let names = pattern.matches("/*").count();
+    let is_plain = !pattern.is_empty() && !pattern.contains(OPEN);
+    match (is_end, is_longest) {
+        (true, _) if pattern == "/" => one(format!("{place}{}", behind.strip_suffix('/').unwrap_or(behind))),
+        (true, true) if pattern == "/*" => one(String::new()),
+        (true, false) if names > 0 && pattern == "/*".repeat(names) => {
+            let slashes = behind.matches('/').count().min(names);
+            let from = behind.rmatch_indices('/').nth(slashes.wrapping_sub(1)).map_or(behind.len(), |(at, _)| at);
+            one(format!("{place}{}{}", &behind[..from], "/..".repeat(names - slashes)))
+        }
+        (true, _) if is_plain && behind.ends_with(pattern) => one(format!("{place}{}", behind.strip_suffix(pattern)?)),
+        (true, _) if is_plain && (behind.len() >= pattern.len() || !pattern.ends_with(behind)) => whole(),
+        (true, false) if is_literal(behind) => {
+            let left = without(behind, pattern, true, false);
+            (left != behind).then(|| vec![format!("{place}{left}")])
+        }
+        (false, _) if is_plain && !pattern.starts_with('/') => whole(),
+        (false, true) => {
+            let end = pattern.strip_prefix('*').filter(|end| !end.is_empty() && !end.contains(OPEN))?;
+            match behind.rfind(end) {
+                Some(at) => one(behind[at + end.len()..].to_owned()),
+                // One name, and no folder.
+                None if end == "/" => one(OUTER.to_string()),
+                None => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+/// The text that `/x/y` and `//x/y` put in the place of what they find, without its quotes; none where they only take away.
+pub(super) fn put_in(operator: &str) -> Option<String> {
+    let wanted = operator.strip_prefix('/')?;
+    let wanted = wanted.strip_prefix(['/', '#', '%']).unwrap_or(wanted);
+    let mut letters = wanted.char_indices();
+    let at = loop {
+        match letters.next()? {
+            (_, '\\') => drop(letters.next()),
+            (at, '/') => break at,
+            _ => {}
+        }
+    };
+    let put = wanted[at + 1..].replace(['\\', '"', '\''], "");
+    (!put.is_empty()).then_some(put)
 }
 
 /// `%x`, `%%x`, `#x` and `##x`: whether it is cut from the end, whether as much as may be, and what.
@@ -144,6 +207,37 @@ mod tests {
             ("secrets", ":0:3", "sec"),
         ] {
             assert_eq!(cut(value, operator).as_deref(), Some(made), "{value} {operator}");
+        }
+        for (place, behind, operator, made) in [
+            (".", "", "%/*", Some("./..")),
+            (".", "", "%/*/*", Some("./../..")),
+            (".", "/a/b", "%/*", Some("./a")),
+            (".", "/a/b", "%/*/*/*", Some("./..")),
+            (".", "/a.c", "%.c", Some("./a")),
+            (".", "/a.c", "%.o", Some("./a.c")),
+            (".", "/a.c", "%.*", Some("./a")),
+            ("~", "", "%/", Some("~")),
+            ("~", "/", "%/", Some("~")),
+            ("~", "", "%%/*", Some("")),
+            ("~", "/a/b", "##*/", Some("b")),
+            (".", "/a.tar.gz", "##*.", Some("gz")),
+            (".", "/a", "#./", Some("./a")),
+            (".", "/..", "%/*", Some("./../..")),
+            (".", "/../a", "%/*", Some("./..")),
+            (".", "/..", "##*/", Some("\u{2fffe}")),
+            (".", "/..", "%x", None),
+            (".", "", "::1", Some("/")),
+            (".", "", "%x", None),
+            (".", "", "%/x", None),
+            (".", "", "#/", None),
+            (".", "", "%%/t*", None),
+            (".", "", "/a/b", None),
+            (".", "", ":1", None),
+            (".", "/a", "^^", None),
+        ] {
+            let found = cut_place(place, behind, operator);
+            let found = found.map(|found| found[..1].to_vec());
+            assert_eq!(found, made.map(|made| vec![made.to_owned()]), "{place}{behind} {operator}");
         }
         assert_eq!(cut(&format!("{STAR}.c"), "%.c"), Some(STAR.to_string()));
         assert_eq!(cut(&format!("{STAR}.c"), "%.*"), Some(STAR.to_string()));

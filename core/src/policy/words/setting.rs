@@ -54,7 +54,10 @@ impl Variables {
             let mut values = self.values_of(word);
             values.push(ANY.to_string());
             let places = (1..=at + 1).map(|place| place.to_string()).chain(["@".to_owned(), "*".to_owned()]);
-            places.for_each(|place| self.add_values(&place, values.clone()));
+            for place in places {
+                self.filled.insert(place.clone());
+                self.add_values(&place, values.clone());
+            }
         }
     }
 
@@ -86,7 +89,10 @@ impl Variables {
     fn declare_unknown(&mut self, word: &ShellWord) {
         for shape in self.values_of(word) {
             match shape.split_once('=') {
-                Some((name, value)) if is_name(name) => self.add_values(name, vec![value.to_owned()]),
+                Some((name, value)) if is_name(name) => {
+                    self.filled.insert(name.to_owned());
+                    self.add_values(name, vec![value.to_owned()]);
+                }
                 Some((_, value)) => {
                     self.sets_any = true;
                     if !self.of_any.iter().any(|known| known == value) && self.of_any.len() < MOST {
@@ -114,6 +120,7 @@ impl Variables {
             return;
         }
         self.made_of_text.insert(text.to_owned());
+        self.filled.insert(text.to_owned());
         match self.formatted(rest.get(behind..).unwrap_or_default()) {
             Some(made) => self.add_values(text, vec![made]),
             None => self.give_up(text),
@@ -220,6 +227,9 @@ impl Variables {
 
     /// What is said of a value is said of the name that gets it.
     fn note(&mut self, name: &str, value: &ShellWord) {
+        if !value.is_known() {
+            self.filled.insert(name.to_owned());
+        }
         if self.is_made(value) {
             self.made.insert(name.to_owned());
         }

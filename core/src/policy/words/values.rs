@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::cutting::{cut, cut_place, default_in};
+use super::cutting::{cut, cut_place, default_in, placed, put_in};
 use super::shapes::globbed;
 pub(crate) use super::shapes::{fills_outside_quotes, in_words, is_literal, may_be};
 use crate::policy::shell::{ANY, LIST, ONE, OUTER, Piece, STAR, ShellWord};
@@ -26,6 +26,8 @@ pub(crate) struct Variables {
     pub(super) cased: BTreeSet<String>,
     /// Values of names that nobody knows.
     pub(crate) of_any: Vec<String>,
+    /// Names whose values are more than text that stands in the line: `.` may be `$PWD` in them.
+    pub(crate) filled: BTreeSet<String>,
     /// Something in the line sets names that nobody knows.
     pub(crate) sets_any: bool,
     /// A list has keys that are texts.
@@ -160,17 +162,33 @@ impl Variables {
         if name.starts_with('!') {
             return operator.starts_with(['*', '@']) || operator.starts_with('[') && self.has_keys;
         }
-        let is_text = |value: &&String| is_literal(value) && !value.contains(OUTER);
-        let values = self.values.get(name).into_iter().flatten().filter(is_text);
+        let is_text = |value: &&String| is_literal(value) && !value.contains(OUTER) && !value.is_empty();
+        let is_set = self.values.contains_key(name);
+        let values = if is_set || place_of(name).is_some() { self.value(name) } else { vec![] };
         default_in(operator).is_none()
-            && values.filter(|value| !value.is_empty()).any(|value| cut(value, operator).is_none())
+            && values.iter().filter(is_text).any(|value| self.cut(name, value, operator).is_none())
+    }
+
+    /// All that an operator makes of a value of a name; none where that is not certain.
+    fn cut(&self, name: &str, value: &str, operator: &str) -> Option<Vec<String>> {
+        let as_text = || cut(value, operator).map(|made| vec![made]);
+        let is_set = self.values.contains_key(name);
+        match placed(value) {
+            Some((".", _)) if is_set && !self.filled.contains(base(name)) => as_text(),
+            // It may be the text as well.
+            Some((".", behind)) if is_set => Some([as_text()?, cut_place(".", behind, operator)?].concat()),
+            Some((place, behind)) => cut_place(place, behind, operator),
+            None => as_text(),
+        }
     }
 
     /// What is made of a name that the line sets, where that is certain.
     fn followed(&self, name: &str, operator: &str) -> Option<Vec<String>> {
-        let values = self.values.contains_key(name).then(|| self.value(name))?;
+        let is_place = place_of(name).is_some() && default_in(operator).is_none();
+        let values = (is_place || self.values.contains_key(name)).then(|| self.value(name))?;
         let Some(instead) = default_in(operator) else {
-            return values.iter().map(|value| cut(value, operator)).collect();
+            let made: Option<Vec<_>> = values.iter().map(|value| self.cut(name, value, operator)).collect();
+            return made.map(|made| made.concat());
         };
         let is_empty = operator.trim_start_matches(':').starts_with('+').then(String::new);
         Some(values.into_iter().chain(self.values_of(&ShellWord::read(instead))).chain(is_empty).collect())
@@ -180,19 +198,27 @@ impl Variables {
         if let Some(values) = self.followed(name, operator) {
             return values;
         }
-        let place = place_of(name).filter(|_| !self.values.contains_key(name) && default_in(operator).is_none());
-        if let Some(place) = place {
-            return cut_place(place, operator);
-        }
         let mut values = self.value(name);
-        if let Some(instead) = default_in(operator) {
-            values.extend(self.values_of(&ShellWord::read(instead)));
+        let is_set = self.values.contains_key(name) || place_of(name).is_some() && default_in(operator).is_none();
+        match default_in(operator) {
+            Some(instead) => values.extend(self.values_of(&ShellWord::read(instead))),
+            None => values.extend(self.made_of_unknown(operator)),
         }
         // What is made of the environment alone is as little the line's as the environment.
-        if self.values.contains_key(name) || !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
+        if is_set || !name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
             values.push(ANY.to_string());
         }
         values
+    }
+
+    /// What an operator puts into a value that is not known, with or without what is left of that; and the root, which is
+    /// the first letter of many a path.
+    fn made_of_unknown(&self, operator: &str) -> Vec<String> {
+        if matches!(operator, "::1" | ":0:1") {
+            return vec!["/".to_owned()];
+        }
+        let put = put_in(operator).map_or(vec![], |put| self.values_of(&ShellWord::read(&put)));
+        put.into_iter().flat_map(|put| [format!("{OUTER}{put}{OUTER}"), put]).collect()
     }
 
     pub(crate) fn value(&self, name: &str) -> Vec<String> {
@@ -281,6 +307,20 @@ mod tests {
             ("cat ${HOME%/}/x", vec!["~/x"]),
             ("cat ${PWD##*/}", vec!["\u{2fffe}"]),
             ("cat ${PWD#/}", vec![".", "\u{10ffff}"]),
+            ("cat ${PWD::1}opt", vec!["/opt"]),
+            ("cat ${PWD%%/*}/opt", vec!["/opt"]),
+            ("x=$PWD; cat ${x%/*}/y", vec!["./../y", "./y"]),
+            ("x=$PWD/src; cat ${x%/*/*}/y", vec!["./../y", "./src/y"]),
+            ("x=~; cat ${x%/*}", vec!["~/.."]),
+            ("x=./a.c; cat ${x%.c}.o ${x#./}", vec!["a.c"]),
+            ("x=$HOME; y=$x; cat ${y##*/}", vec!["\u{2fffe}"]),
+            ("cat ${PATH/*/src}", vec!["src", "\u{2fffe}", "\u{2fffe}src\u{2fffe}"]),
+            ("cat ${PATH/*/\\/opt}", vec!["/opt", "\u{2fffe}", "\u{2fffe}/opt\u{2fffe}"]),
+            ("cat ${TAG#v}", vec!["\u{2fffe}"]),
+            ("x=${PWD%/*}; cat ${x%/*}", vec![".", "./../.."]),
+            ("cat ${$+s}", vec!["0", "s", "\u{10ffff}"]),
+            ("cat ${@:-s}", vec!["s", "\u{10ffff}"]),
+            ("cat ${#x}", vec!["\u{10ffff}"]),
             ("cat '$X'", vec!["$X"]),
             ("cat $X", vec!["\u{2fffe}"]),
             ("cat $1", vec!["\u{10ffff}"]),

@@ -97,7 +97,7 @@ impl ClientSession {
         let meta = meta_of(&params);
         let same = SameCall {
             tool: tool.full.clone(),
-            identity: tool.identity(),
+            identity: Arc::clone(tool.identity()),
             arguments: arguments.clone(),
             meta: meta.clone(),
         };

@@ -19,7 +19,8 @@ mod unchanged;
 
 use std::sync::Arc;
 
-use rmcp::ServiceExt as _;
+use rmcp::service::DynService;
+use rmcp::{RoleServer, ServiceExt as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::mcp_stdio::{self, LineTransport, SharedOutput};
@@ -90,7 +91,9 @@ pub(crate) async fn run(gateway: Gateway, stop: CancellationToken) -> anyhow::Re
         stop.cancelled().await;
         ending.cancel();
     });
-    match Box::pin(UnchangedResults(server).serve_with_ct(transport, left)).await {
+    // In a box each request is small: rmcp moves what handles it several times, and has room in it for the largest.
+    let server: Box<dyn DynService<RoleServer>> = UnchangedResults(server).into_dyn();
+    match Box::pin(server.serve_with_ct(transport, left)).await {
         Ok(running) => drop(running.waiting().await),
         // Most often the client closed its end before it said a word.
         Err(error) => tracing::debug!(%error, "no session came about"),

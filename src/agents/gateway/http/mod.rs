@@ -30,7 +30,7 @@ use crate::fixed;
 pub(super) use answering::AnswerListener;
 use answering::{AnswerBody, AnswerComes, Timely, faulty, refuse, refuse_with};
 pub(crate) use clients::HostedServers;
-use clients::StatelessClients;
+use clients::{LookEarly, StatelessClients};
 pub(super) use owners::CouldWrite;
 use owners::EndedTokens;
 pub(crate) use owners::FromGate;
@@ -55,6 +55,7 @@ struct GatewayHost {
     sessions: Arc<OpenSessions>,
     ended: Arc<EndedTokens>,
     from_gate: FromGate,
+    look: LookEarly,
     /// One for each client, and for each request of those that have no session.
     places: Arc<Semaphore>,
 }
@@ -99,7 +100,8 @@ pub(crate) async fn serve(
 impl GatewayHost {
     fn new(servers: HostedServers, from_gate: FromGate, stop: CancellationToken) -> Self {
         let ended: Arc<EndedTokens> = Arc::default();
-        let clients = Arc::new(StatelessClients::new(servers, from_gate, Arc::clone(&ended)));
+        let HostedServers { make, read, look } = servers;
+        let clients = Arc::new(StatelessClients::new((make, read), from_gate, Arc::clone(&ended)));
         let mut manager = LocalSessionManager::default();
         manager.session_config = SessionConfig::default();
         // Ours to say: a session whose client waits for a person is not idle.
@@ -124,7 +126,7 @@ impl GatewayHost {
             Ok(server)
         };
         let service = StreamableHttpService::new(server, Arc::clone(&manager), config);
-        Self { service, manager, clients, sessions: Arc::default(), ended, from_gate, places }
+        Self { service, manager, clients, sessions: Arc::default(), ended, from_gate, look, places }
     }
 
     async fn answer(self: Arc<Self>, mut request: Request<Incoming>) -> hyper::Response<AnswerBody> {
@@ -165,6 +167,9 @@ impl GatewayHost {
         request.extensions_mut().insert(listening.clone());
         if let Some(could_write) = self.from_gate.could_write(request.headers()) {
             request.extensions_mut().insert(could_write);
+        }
+        if let Some(looked) = Some(&self.look).filter(|_| comes.with_an_end).and_then(|look| look()) {
+            request.extensions_mut().insert(looked);
         }
         let timely = Timely { listening: listening.leaving(), _in_use: in_use, comment: comment_time() };
         let host = Arc::clone(&self);

@@ -21,6 +21,7 @@ mod session;
 mod setup;
 mod store;
 mod stream;
+mod turns;
 mod upstream;
 
 use std::process::ExitCode;

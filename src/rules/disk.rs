@@ -1,11 +1,12 @@
 //! What only a disk can tell: where links lead, where a project begins, and whether a file has changed.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::OFlags;
@@ -99,35 +100,73 @@ pub(super) fn resolved(path: &Path) -> PathBuf {
     path.to_str().and_then(follow).map_or_else(|| path.to_owned(), PathBuf::from)
 }
 
-/// The path, and each that it is on the way to where its links lead: who takes one of the links away takes what it leads to.
-pub(super) fn names_of(path: &Path) -> Vec<PathBuf> {
-    let mut names = vec![path.to_owned()];
-    while let Some(next) = names.last().filter(|_| names.len() <= MOST_LINKS).and_then(|name| through_first_link(name))
-    {
-        names.push(next);
+/// What was read of links while several paths are followed: most lie below the same folders, and each is looked at once.
+#[derive(Default)]
+pub(super) struct ReadLinks(HashMap<PathBuf, Option<PathBuf>>);
+
+impl ReadLinks {
+    /// The path, and each that it is on the way to where its links lead: who takes one of the links away takes what it leads
+    /// to.
+    pub(super) fn names_of(&mut self, path: &Path) -> Vec<PathBuf> {
+        let mut names = vec![path.to_owned()];
+        while let Some(next) =
+            names.last().filter(|_| names.len() <= MOST_LINKS).and_then(|name| self.through_first_link(name))
+        {
+            names.push(next);
+        }
+        if let [_] = names.as_slice()
+            && is_plain(path)
+        {
+            return names;
+        }
+        let real = resolved(path);
+        if !names.contains(&real) {
+            names.push(real);
+        }
+        names
     }
-    let real = resolved(path);
-    if !names.contains(&real) {
-        names.push(real);
+
+    /// Where a path leads. See [`resolved`].
+    pub(super) fn resolved(&mut self, path: &Path) -> PathBuf {
+        if is_plain(path) && self.through_first_link(path).is_none() {
+            return path.components().collect();
+        }
+        resolved(path)
     }
-    names
+
+    /// The path with the first link on it followed, if there is one.
+    fn through_first_link(&mut self, path: &Path) -> Option<PathBuf> {
+        let above: Vec<&Path> = path.ancestors().collect();
+        let (link, to) = above.into_iter().rev().find_map(|part| Some((part, self.link(part)?)))?;
+        let whole = link.parent()?.join(to).join(path.strip_prefix(link).ok()?);
+        let mut plain = PathBuf::new();
+        for part in whole.components() {
+            match part {
+                // The folder before it is no link: the first one was followed.
+                Component::ParentDir => drop(plain.pop()),
+                Component::CurDir => {}
+                part => plain.push(part),
+            }
+        }
+        Some(plain)
+    }
+
+    /// Where this leads, if it is a link.
+    fn link(&mut self, path: &Path) -> Option<PathBuf> {
+        // The root is none.
+        path.parent()?;
+        if let Some(known) = self.0.get(path) {
+            return known.clone();
+        }
+        let to = fs::read_link(path).ok();
+        self.0.insert(path.to_owned(), to.clone());
+        to
+    }
 }
 
-/// The path with the first link on it followed, if there is one.
-fn through_first_link(path: &Path) -> Option<PathBuf> {
-    let above: Vec<&Path> = path.ancestors().collect();
-    let (link, to) = above.into_iter().rev().find_map(|part| Some((part, fs::read_link(part).ok()?)))?;
-    let whole = link.parent()?.join(to).join(path.strip_prefix(link).ok()?);
-    let mut plain = PathBuf::new();
-    for part in whole.components() {
-        match part {
-            // The folder before it is no link: the first one was followed.
-            std::path::Component::ParentDir => drop(plain.pop()),
-            std::path::Component::CurDir => {}
-            part => plain.push(part),
-        }
-    }
-    Some(plain)
+/// Whether a path without a link on it is itself where it leads.
+fn is_plain(path: &Path) -> bool {
+    path.is_absolute() && !path.components().any(|part| part == Component::ParentDir)
 }
 
 /// More links one behind another than this are read in the plain way.
@@ -137,7 +176,7 @@ const MOST_LINKS: usize = 16;
 pub(super) fn follow_in(path: &str, real_folder: &impl Fn(&Path) -> Option<PathBuf>) -> Option<String> {
     let mut next = PathBuf::from(path);
     for _ in 0..MOST_LINKS {
-        let goes_up = next.components().any(|part| part == std::path::Component::ParentDir);
+        let goes_up = next.components().any(|part| part == Component::ParentDir);
         let (Some(folder), Some(name), false) = (next.parent(), next.file_name(), goes_up) else { break };
         let Some(real) = real_folder(folder) else { break };
         let whole = real.join(name);
@@ -155,7 +194,7 @@ pub(super) fn follow_in(path: &str, real_folder: &impl Fn(&Path) -> Option<PathB
 /// with links in a circle or folders nobody may look into.
 pub(super) fn follow(path: &str) -> Option<String> {
     let path = Path::new(path);
-    if path.components().any(|part| part == std::path::Component::ParentDir) {
+    if path.components().any(|part| part == Component::ParentDir) {
         return follow(&dangling(path, 0)?);
     }
     for above in path.ancestors() {
@@ -190,8 +229,8 @@ fn dangling(path: &Path, depth: usize) -> Option<String> {
     let parts: Vec<_> = path.components().collect();
     for (at, part) in parts.iter().enumerate() {
         match part {
-            std::path::Component::ParentDir => drop(real.pop()),
-            std::path::Component::Normal(name) => {
+            Component::ParentDir => drop(real.pop()),
+            Component::Normal(name) => {
                 real.push(name);
                 if let Ok(to) = fs::read_link(&real) {
                     let rest: PathBuf = parts[at + 1..].iter().collect();
@@ -221,13 +260,31 @@ mod tests {
         symlink(root.join("c"), root.join("deep/b/two")).unwrap();
         symlink("round", root.join("round")).unwrap();
         let names = |path: &str| {
-            let names = names_of(&root.join(path));
+            let names = ReadLinks::default().names_of(&root.join(path));
             let below = |name: &PathBuf| name.strip_prefix(&root).unwrap().display().to_string();
             names.iter().map(below).collect::<Vec<_>>()
         };
         assert_eq!(names("a/one/two/rules"), ["a/one/two/rules", "deep/b/two/rules", "c/rules"]);
         assert_eq!(names("a/rules"), ["a/rules"]);
         assert!(names("round/x").len() <= MOST_LINKS + 2);
+        let mut links = ReadLinks::default();
+        symlink("one/../far", root.join("a/up")).unwrap();
+        for path in [
+            "a",
+            "a/one",
+            "a/one/two",
+            "a/one/two/rules",
+            "a/up/x",
+            "a/../c",
+            "a/one/../x",
+            "c//x/./y",
+            "no/x",
+            "round/x",
+        ] {
+            let path = root.join(path);
+            assert_eq!(links.resolved(&path), resolved(&path), "{}", path.display());
+            assert!(links.names_of(&path).contains(&resolved(&path)), "{}", path.display());
+        }
     }
 
     #[test]

@@ -36,12 +36,13 @@ pub(crate) use late::late;
 pub(crate) use removal::without_rule;
 pub(crate) use trust::Trusted;
 pub(crate) use walk::RealDisk;
+use walk::UnseenDisk;
 
 use serde_json::Value;
 
 use crate::config::Paths;
 use crate::failure::Failure;
-use disk::{Stamp, names_of, resolved, text_of};
+use disk::{ReadLinks, Stamp, resolved, text_of};
 use projects::ProjectRules;
 
 /// What a project's file may cost before a person has trusted it. The user's own rules stand before its rules.
@@ -281,16 +282,17 @@ impl Rules {
         let home = self.home.as_deref().map(text);
         let mut around = Context::of(&text(cwd), home.as_deref());
         around.folders.extend(added.iter().map(|folder| text(folder)));
-        let real: Vec<String> = around.folders.iter().map(|folder| text(&resolved(Path::new(folder)))).collect();
+        let mut links = ReadLinks::default();
+        let real: Vec<String> = around.folders.iter().map(|folder| text(&links.resolved(Path::new(folder)))).collect();
         around.folders.extend(real);
         let named = [(around.cwd.clone(), Some(cwd)), (home.unwrap_or_default(), self.home.as_deref())];
         for (name, folder) in named {
-            let real = folder.map(|folder| text(&resolved(folder)));
+            let real = folder.map(|folder| text(&links.resolved(folder)));
             around.leads.extend(real.filter(|real| *real != name).map(|real| (name, real)));
         }
-        let names = |place: &PathBuf| names_of(place).iter().map(|name| text(name)).collect::<Vec<_>>();
-        around.ours.extend(self.ours.iter().flat_map(names));
-        around.claude.extend(self.claude.iter().flat_map(names));
+        let mut names = |place: &PathBuf| links.names_of(place).iter().map(|name| text(name)).collect::<Vec<_>>();
+        around.ours.extend(self.ours.iter().flat_map(&mut names));
+        around.claude.extend(self.claude.iter().flat_map(&mut names));
         around.label = label.map(str::to_owned);
         around
     }
@@ -311,9 +313,8 @@ impl Rules {
 
     /// What is known without work: the judgement on a line that plainly holds what a rule denies, and how many people a
     /// rule may want to allow a call.
-    pub(crate) fn known_at_once(&self, around: &Context, call: &Call) -> (Option<Judgement>, Option<u32>) {
-        let set = self.snapshot();
-        (plainly_denied(&set, around, call), set.rules.iter().filter_map(|rule| rule.quorum).max())
+    pub(crate) fn known_at_once(set: &RuleSet, around: &Context, call: &Call) -> (Option<Judgement>, Option<u32>) {
+        (plainly_denied(set, around, call), set.rules.iter().filter_map(|rule| rule.quorum).max())
     }
 
     /// The same in each of these modes, with what was seen of the disk before.
@@ -329,18 +330,28 @@ impl Rules {
         call.decide_in_each(&set, modes)
     }
 
-    /// The same without the rules of a project's file that nobody has trusted, and whether there are such rules.
-    pub(crate) fn decide_by_trusted(&self, mode: Mode, around: &Context, call: Call) -> (Judgement, bool) {
-        let set = self.snapshot();
+    /// Decides a call by these rules without those of a project's file that nobody has trusted. Also whether there are such
+    /// rules.
+    pub(crate) fn decide_by_trusted(set: &RuleSet, mode: Mode, around: &Context, call: Call) -> (Judgement, bool) {
         let has_more = set.rules.iter().any(|rule| !rule.source.origin.is_trusted());
         if !has_more {
-            return (judged(&set, mode, around, call), false);
+            return (judged(set, mode, around, call), false);
         }
         let trusted = set.rules.iter().filter(|rule| rule.source.origin.is_trusted()).cloned().collect();
         (judged(&RuleSet { rules: trusted }, mode, around, call), true)
     }
 
-    /// The same as if every project's file were trusted; none where that makes no difference.
+    /// Decides a call by these rules, if neither it nor they need the disk, and all of them are trusted.
+    pub(crate) fn decide_without_disk(set: &RuleSet, mode: Mode, around: &Context, call: Call) -> Option<Judgement> {
+        if set.rules.iter().any(|rule| !rule.source.origin.is_trusted()) {
+            return None;
+        }
+        let disk = UnseenDisk::default();
+        let judgement = PreparedCall::of(set, around, call, &disk).decide(set, mode);
+        (!disk.was_needed()).then_some(judgement)
+    }
+
+    /// The judgement as if every project's file were trusted; none where that makes no difference.
     pub(crate) fn decide_if_trusted(&self, mode: Mode, around: &Context, call: Call) -> Option<Judgement> {
         let mut set = RuleSet::clone(&self.snapshot());
         let call = PreparedCall::of(&set, around, call, &RealDisk::new());

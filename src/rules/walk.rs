@@ -37,6 +37,47 @@ pub(crate) struct RealDisk {
     kinds: RefCell<HashMap<String, bool>>,
 }
 
+/// A disk that nobody looks at. It knows whether somebody wanted to.
+#[derive(Default)]
+pub(super) struct UnseenDisk(Cell<bool>);
+
+impl UnseenDisk {
+    pub(super) fn was_needed(&self) -> bool {
+        self.0.get()
+    }
+
+    fn wanted<T>(&self, answer: T) -> T {
+        self.0.set(true);
+        answer
+    }
+}
+
+impl Disk for UnseenDisk {
+    fn follow(&self, _: &str) -> Option<String> {
+        self.wanted(None)
+    }
+
+    fn expand(&self, _: &str) -> Option<Vec<String>> {
+        self.wanted(None)
+    }
+
+    fn lines(&self, _: &str) -> Option<Vec<String>> {
+        self.wanted(None)
+    }
+
+    fn is_folder(&self, _: &str) -> bool {
+        self.wanted(true)
+    }
+
+    fn is_tracked(&self, _: &str) -> bool {
+        self.wanted(false)
+    }
+
+    fn walk(&self, _: &str, _: &mut dyn FnMut(&str)) -> bool {
+        self.wanted(false)
+    }
+}
+
 /// What lies in a folder, as the folder says it.
 struct Entry {
     name: OsString,

@@ -34,7 +34,7 @@ const DOORS: [(&str, &[&str]); 24] = [
     ),
     ("src/config", &["config", "failure", "processes"]),
     ("src/doors/chat", &["doors::chat", "hub", "lines", "mint", "stream"]),
-    ("src/doors/http", &["doors::http", "files", "fixed", "hub", "lines", "locks", "push"]),
+    ("src/doors/http", &["doors::http", "files", "fixed", "hub", "lines", "locks", "push", "turns"]),
     ("src/failure.rs", &["failure"]),
     ("src/files.rs", &["files", "fixed"]),
     ("src/fixed.rs", &["fixed"]),
@@ -88,7 +88,8 @@ const DOORS: [(&str, &[&str]); 24] = [
     ("src/setup", &["config", "failure", "processes", "report", "rules", "setup"]),
     ("src/store", &["store"]),
     ("src/stream.rs", &["stream"]),
-    ("src/upstream", &["config", "fixed", "lines", "locks", "rules", "setup", "upstream"]),
+    ("src/turns.rs", &["turns"]),
+    ("src/upstream", &["config", "fixed", "lines", "locks", "rules", "setup", "turns", "upstream"]),
     ("src/main.rs", &["cli", "report"]),
 ];
 

@@ -19,7 +19,7 @@ use super::leaving::StoppedWaiting;
 use super::meta::{in_words, meta_of};
 use super::session::ClientSession;
 use crate::session::gatekeeper::{
-    CallKey, Capabilities, ClientFlags, DecidedBy, Decision, FinishedCall, GatekeeperAnswer, ToolRequest,
+    CallKey, Capabilities, ClientFlags, DecidedBy, Decision, EarlyLook, FinishedCall, GatekeeperAnswer, ToolRequest,
     WithoutDecision, call_digest,
 };
 use crate::upstream::{ADDRESS_FIRST, CallFailure, ListKind, PassedRequest, Upstreams, is_told_apart};
@@ -60,6 +60,8 @@ pub(super) struct WantedCall<'a> {
     pub(super) of_client: Map<String, Value>,
     /// The gate has said with the request that it can write down what a rule allows.
     pub(super) could_write: Option<CouldWrite>,
+    /// A look at the rules that began with the request.
+    pub(super) looked: Option<EarlyLook>,
 }
 
 /// What is decided about a call.
@@ -89,12 +91,12 @@ impl ClientSession {
     /// Makes the call if it may be made. Returns at once when the client no longer wants it.
     pub(super) async fn call(self: &Arc<Self>, upstreams: &Upstreams, wanted: WantedCall<'_>) -> CallEnd {
         let WantedCall { tool, mut params, id, progress, cancelled, .. } = wanted;
-        let WantedCall { stopped_waiting, takes_input_required, of_client, could_write, .. } = wanted;
+        let WantedCall { stopped_waiting, takes_input_required, of_client, could_write, looked, .. } = wanted;
         let arguments = params.remove("arguments").unwrap_or_else(|| json!({}));
         let meta = meta_of(&params);
         let same = SameCall {
             tool: tool.full.clone(),
-            identity: tool.identity(),
+            identity: Arc::clone(tool.identity()),
             arguments: arguments.clone(),
             meta: meta.clone(),
         };
@@ -119,6 +121,7 @@ impl ClientSession {
             remembered: self.remembered(tool),
             own: None,
             could_write: could_write.map(|CouldWrite(when)| when),
+            looked,
             arrived: Instant::now(),
         };
         let decided = self.decide(&same, &request, stopped_waiting).await;

@@ -1,7 +1,7 @@
 //! What the servers behind a gateway offer, under the names that clients use.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use portcullis_core::{McpTool, shell_words};
@@ -22,7 +22,7 @@ const TURN_WAIT: Duration = Duration::from_secs(6);
 const LONGEST_TITLE: usize = 200;
 
 /// A tool of one server.
-#[derive(Debug, PartialEq)]
+#[derive(Debug)]
 pub(super) struct ListedTool {
     pub(super) server: String,
     /// Of the server's configuration: another program under the same name is another server.
@@ -35,6 +35,8 @@ pub(super) struct ListedTool {
     pub(super) shown: String,
     /// As the server describes it.
     pub(super) described: Value,
+    /// See [`Self::identity`]. Set by its first call.
+    pub(super) identity: OnceLock<Arc<str>>,
 }
 
 impl ListedTool {
@@ -46,10 +48,12 @@ impl ListedTool {
     }
 
     /// Everything by which a person, or a model, knows what it does. What is allowed for longer than once is allowed for this.
-    pub(super) fn identity(&self) -> String {
-        let described = ["title", "description", "inputSchema", "outputSchema", "annotations"];
-        let described = described.map(|key| self.described.get(key));
-        serde_json::json!([self.server, self.server_hash, self.name, described]).to_string()
+    pub(super) fn identity(&self) -> &Arc<str> {
+        self.identity.get_or_init(|| {
+            let described = ["title", "description", "inputSchema", "outputSchema", "annotations"];
+            let described = described.map(|key| self.described.get(key));
+            serde_json::json!([self.server, self.server_hash, self.name, described]).to_string().into()
+        })
     }
 
     /// Whether its server wants a person to look at every call, as it can say to Claude Code.
@@ -117,7 +121,7 @@ impl Catalog {
         let tools = listed.items.into_iter().zip(names).map(|((server, described), (full, shown))| {
             let name = name_of(&described).to_owned();
             let server_hash = gateway.upstreams.hash(&server).unwrap_or_default();
-            Arc::new(ListedTool { server, server_hash, name, full, shown, described })
+            Arc::new(ListedTool { server, server_hash, name, full, shown, described, identity: OnceLock::new() })
         });
         Self { tools: tools.collect(), unavailable: listed.unavailable }
     }
@@ -285,7 +289,7 @@ mod tests {
     fn people_see_the_title_and_what_the_server_claims() {
         let words = |described: Value| {
             let [server, server_hash, name, full, shown] = ["s", "h", "t", "mcp__s__t", "s__t"].map(str::to_owned);
-            ListedTool { server, server_hash, name, full, shown, described }.in_words()
+            ListedTool { server, server_hash, name, full, shown, described, identity: OnceLock::new() }.in_words()
         };
         assert_eq!(words(json!({})), "t of the MCP server s");
         let hints = json!({"title": "Nice", "readOnlyHint": false, "destructiveHint": true, "openWorldHint": true});

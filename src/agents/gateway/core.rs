@@ -167,6 +167,7 @@ impl GatewayCore {
         let named = named.and_then(Value::as_str).map(str::to_owned);
         let (progress, reports) = mpsc::channel(MOST_SAID);
         let cancelled = context.ct.child_token();
+        let head = context.extensions.get::<Parts>().map(|parts| &parts.extensions);
         let stopped_waiting = async {
             tokio::select! {
                 biased;
@@ -184,7 +185,8 @@ impl GatewayCore {
             stopped_waiting: Box::pin(stopped_waiting),
             takes_input_required: is_stateless(context),
             of_client: of_client(context, self.gateway.lends_model),
-            could_write: context.extensions.get::<Parts>().and_then(|parts| parts.extensions.get()).copied(),
+            could_write: head.and_then(|head| head.get()).copied(),
+            looked: head.and_then(|head| head.get()).cloned(),
         };
         let calling = Box::pin(session.call(&self.gateway.upstreams, wanted));
         let mut calling = std::pin::pin!(self.under_way.during(&tool.server, context, reports, calling));

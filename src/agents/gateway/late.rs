@@ -25,7 +25,7 @@ const MOST_AGAIN: u32 = 3;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct SameCall {
     pub(super) tool: String,
-    pub(super) identity: String,
+    pub(super) identity: Arc<str>,
     pub(super) arguments: Value,
     /// What the client says beside them, and the server is told.
     pub(super) meta: Map<String, Value>,
@@ -124,7 +124,7 @@ mod tests {
     use serde_json::json;
 
     fn call(number: u64) -> SameCall {
-        SameCall { tool: "t".to_owned(), identity: "i".to_owned(), arguments: json!({"n": number}), meta: Map::new() }
+        SameCall { tool: "t".to_owned(), identity: "i".into(), arguments: json!({"n": number}), meta: Map::new() }
     }
 
     fn open() -> (PendingAnswer, CancellationToken) {

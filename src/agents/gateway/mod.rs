@@ -21,7 +21,8 @@ mod unchanged;
 
 use std::sync::Arc;
 
-use rmcp::ServiceExt as _;
+use rmcp::service::DynService;
+use rmcp::{RoleServer, ServiceExt as _};
 use tokio_util::sync::CancellationToken;
 
 use crate::agents::mcp_stdio::{self, LineTransport, SharedOutput};
@@ -96,7 +97,9 @@ pub(crate) async fn run(gateway: Gateway, stop: CancellationToken) -> anyhow::Re
         // rmcp waits for what is under way: whatever waits for a person or for a server ends now.
         ended.end();
     });
-    match Box::pin(UnchangedResults(server).serve_with_ct(transport, left)).await {
+    // In a box each request is small: rmcp moves what handles it several times, and has room in it for the largest.
+    let server: Box<dyn DynService<RoleServer>> = UnchangedResults(server).into_dyn();
+    match Box::pin(server.serve_with_ct(transport, left)).await {
         Ok(running) => drop(running.waiting().await),
         // Most often the client closed its end before it said a word.
         Err(error) => tracing::debug!(%error, "no session came about"),

@@ -120,12 +120,15 @@ fn found(tools: &[Arc<ListedTool>], words: &str, limit: usize) -> (Vec<Value>, u
 
 #[cfg(test)]
 mod tests {
+    use std::sync::OnceLock;
+
     use super::*;
 
     fn tool(shown: &str, description: &str) -> Arc<ListedTool> {
         let described = json!({"name": shown, "description": description});
         let [server, server_hash, full] = [String::new(), String::new(), format!("mcp__{shown}")];
-        Arc::new(ListedTool { server, server_hash, name: shown.to_owned(), full, shown: shown.to_owned(), described })
+        let [name, shown] = [shown, shown].map(str::to_owned);
+        Arc::new(ListedTool { server, server_hash, name, full, shown, described, identity: OnceLock::new() })
     }
 
     #[test]

@@ -17,7 +17,7 @@ pub(super) struct ClientSession {
     pub(super) gatekeeper: Gatekeeper,
     always: AlwaysAllowed,
     /// What a person allowed for this session: tools, each as it was described then. Changed by verdicts.
-    for_session: Mutex<HashSet<(String, String)>>,
+    for_session: Mutex<HashSet<(String, Arc<str>)>>,
     pub(super) late: LateAnswers,
 }
 
@@ -39,10 +39,10 @@ impl ClientSession {
     /// For how long a person allowed this tool, as it is described now.
     pub(super) fn remembered(&self, tool: &ListedTool) -> Option<&'static str> {
         let identity = tool.identity();
-        if locked(&self.for_session).contains(&(tool.full.clone(), identity.clone())) {
+        if locked(&self.for_session).contains(&(tool.full.clone(), Arc::clone(identity))) {
             return Some("allowed for the session");
         }
-        (self.always.holds)(&tool.full, &identity).then_some("always allowed")
+        (self.always.holds)(&tool.full, identity).then_some("always allowed")
     }
 
     /// A person allowed this tool with this scope, as it is described now.
@@ -50,9 +50,9 @@ impl ClientSession {
         let identity = tool.identity();
         match scope {
             Scope::Once => {}
-            Scope::Session => drop(locked(&self.for_session).insert((tool.full.clone(), identity))),
+            Scope::Session => drop(locked(&self.for_session).insert((tool.full.clone(), Arc::clone(identity)))),
             Scope::Always => {
-                if let Err(error) = (self.always.add)(&tool.full, &identity) {
+                if let Err(error) = (self.always.add)(&tool.full, identity) {
                     tracing::warn!("{} is asked for again: {error:#}", tool.full);
                 }
             }

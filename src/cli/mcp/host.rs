@@ -17,6 +17,8 @@ use crate::agents::gateway::{Gateway, OfferedServers, WantedOffer};
 use crate::config::{Paths, users_texts};
 use crate::gate::bind_socket;
 use crate::processes;
+use crate::rules::Rules;
+use crate::session::gatekeeper::Judge;
 use crate::upstream::auth::AuthFolder;
 use crate::upstream::config::KeptFiles;
 use crate::upstream::{SharedServers, SilentServers, Timeouts, Upstreams};
@@ -46,12 +48,16 @@ impl McpHost {
         // One for all clients, so that there is one place to wait for what is being renewed.
         let auth = AuthFolder::new(&paths.state_dir);
         let renewals = auth.clone();
+        // All clients are judged by the same rules, each under its label.
+        let judge = Judge::new(Rules::open(&paths, Path::new("/")), PathBuf::from("/"), vec![], String::new());
+        let looks = judge.clone();
+        let look = Box::new(move || looks.look_early());
         let make = Box::new(move |person: &str, offer: WantedOffer| {
-            gateway_of(&paths, kept.clone(), auth.clone(), (person, offer))
+            gateway_of(&paths, kept.clone(), (auth.clone(), judge.clone()), (person, offer))
         });
         let from_gate =
             FromGate { client: MCP_CLIENT, token: MCP_TOKEN, can_write: MCP_CAN_WRITE, ended: MCP_TOKEN_ENDED };
-        http::serve(listener, HostedServers { make, read }, from_gate, stop).await?;
+        http::serve(listener, HostedServers { make, read, look }, from_gate, stop).await?;
         renewals.settled().await;
         Ok(ExitCode::SUCCESS)
     }
@@ -89,7 +95,12 @@ fn home(paths: &Paths) -> PathBuf {
 }
 
 /// The servers of every folder: the user's, or those of the managed file.
-fn gateway_of(paths: &Paths, kept: KeptFiles, auth: AuthFolder, (person, offer): (&str, WantedOffer)) -> Gateway {
+fn gateway_of(
+    paths: &Paths,
+    kept: KeptFiles,
+    (auth, judge): (AuthFolder, Judge),
+    (person, offer): (&str, WantedOffer),
+) -> Gateway {
     let upstreams = Upstreams::new(home(paths), Timeouts::read(&users_texts()), TRIES)
         .with_tokens(auth)
         .remembering(SilentServers::new(&paths.state_dir));
@@ -105,7 +116,8 @@ fn gateway_of(paths: &Paths, kept: KeptFiles, auth: AuthFolder, (person, offer):
     let attach = move |client: &str| {
         let label = label.clone().or_else(|| Label::new(client));
         let label = label.unwrap_or_else(|| Label::of_folder(Path::new("client")));
-        attached(&paths, SessionAbout { person: Some(person.clone()), ..SessionAbout::new(label, GATEWAY) })
+        let judge = judge.beside(label.to_string());
+        attached(&paths, SessionAbout { person: Some(person.clone()), ..SessionAbout::new(label, GATEWAY) }, judge)
     };
     Gateway { upstreams: Arc::new(upstreams), servers, offer, lends_model, attach: Box::new(attach) }
 }

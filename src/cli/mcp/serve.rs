@@ -22,7 +22,7 @@ use crate::gate::sessions;
 use crate::mint::mint;
 use crate::processes;
 use crate::rules::Trusted;
-use crate::session::gatekeeper::GatekeeperSettings;
+use crate::session::gatekeeper::{GatekeeperSettings, Judge};
 use crate::session::link;
 use crate::setup::lock::ChangeLock;
 use crate::upstream::config::{Configuration, KeptFiles, ServerFiles, ServerLayer, ServerStanding, Upstream};
@@ -178,13 +178,13 @@ async fn attach(paths: Paths, folder: &Path, only: Option<String>) -> AttachClie
             folder: Some(folder.display().to_string()),
             ..SessionAbout::new(label(client, &folder, only.as_deref()), GATEWAY)
         };
-        attached(&paths, about)
+        let judge = sessions::judge(&paths, &about, vec![]);
+        attached(&paths, about, judge)
     })
 }
 
-/// A client's place at the gate.
-pub(super) fn attached(paths: &Paths, about: SessionAbout) -> AttachedClient {
-    let judge = sessions::judge(paths, &about, vec![]);
+/// A client's place at the gate. Its calls are judged so.
+pub(super) fn attached(paths: &Paths, about: SessionAbout, judge: Judge) -> AttachedClient {
     let outside = sessions::outside(&settings_of(paths));
     let settings = GatekeeperSettings { outside, ..GatekeeperSettings::default() };
     let (handle, deliveries) =

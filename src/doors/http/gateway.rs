@@ -1,7 +1,7 @@
 //! `/mcp`: the gateway over HTTP. Requests are passed on to the process that holds the MCP servers, and its answers back.
 
 use std::collections::HashMap;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -29,6 +29,7 @@ use super::response::ErrorResponse;
 use super::seats::Seat;
 use super::sse::{self, Pass};
 use crate::locks::locked;
+use crate::turns::within_turns;
 
 /// As long a message may be as on standard streams.
 const LARGEST_MESSAGE: usize = 16 << 20;
@@ -38,6 +39,8 @@ const MOST_IDLE: usize = 16;
 /// A request waits no longer to hear whether the journal takes records, for the disk may hang: then the other end asks, where
 /// it has to know.
 const SAID_WITHIN: Duration = Duration::from_millis(20);
+/// A loop that is not busy says it in its next turns, and no clock is set for it.
+const SAID_WITHIN_TURNS: usize = 4;
 
 /// Connects to the process that holds the servers, starting it where it does not run.
 pub(crate) type McpConnect = Box<dyn Fn() -> BoxFuture<'static, anyhow::Result<UnixStream>> + Send + Sync>;
@@ -176,8 +179,7 @@ pub(super) async fn pass(
     head.headers.insert(HeaderName::from_static(MCP_TOKEN), HeaderValue::from(number));
     // Said here, the other end need not come back and ask before it makes a call that a rule allows.
     head.headers.remove(MCP_CAN_WRITE);
-    let could_write = async { door.hub.can_write().await.unwrap_or(false) };
-    if head.method == Method::POST && tokio::time::timeout(SAID_WITHIN, could_write).await.unwrap_or(false) {
+    if head.method == Method::POST && could_write(&door).await {
         head.headers.insert(HeaderName::from_static(MCP_CAN_WRITE), HeaderValue::from_static("1"));
     }
     head.extensions.clear();
@@ -189,6 +191,15 @@ pub(super) async fn pass(
     let kept = Some((Arc::clone(&door.gateway), sender));
     let passed = PassedBody { body, kept, ended: ending(&door, Pass::of(&door, &permitted)), _place: place };
     Ok(Response::from_parts(head, Body::new(passed.keeping_what_is_read())))
+}
+
+/// Whether the journal is known to take records.
+async fn could_write(door: &Door) -> bool {
+    let mut asking = pin!(async { door.hub.can_write().await.unwrap_or(false) });
+    match within_turns(SAID_WITHIN_TURNS, &mut asking).await {
+        Some(said) => said,
+        None => tokio::time::timeout(SAID_WITHIN, asking).await.unwrap_or(false),
+    }
 }
 
 /// Is ready when nobody may listen any more: the token was revoked, or the gate stops.

@@ -26,8 +26,8 @@ const MOST_AT_ONCE: usize = 16;
 /// The rules of one session.
 #[derive(Clone)]
 pub(crate) struct Judge {
-    judged_in: Arc<JudgedIn>,
-    places: Arc<Semaphore>,
+    pub(super) judged_in: Arc<JudgedIn>,
+    pub(super) places: Arc<Semaphore>,
 }
 
 /// What the rules say of a call.
@@ -39,19 +39,24 @@ pub(super) enum Judged {
 }
 
 /// Where a session's calls are judged.
-struct JudgedIn {
-    rules: Rules,
-    /// Where the session was started.
-    folder: PathBuf,
-    /// Other folders it may work in.
-    added: Vec<PathBuf>,
-    label: String,
+pub(super) struct JudgedIn {
+    pub(super) rules: Arc<Rules>,
+    /// Where the session was started, and other folders it may work in.
+    pub(super) folders: Arc<(PathBuf, Vec<PathBuf>)>,
+    pub(super) label: String,
 }
 
 impl Judge {
     pub(crate) fn new(rules: Rules, folder: PathBuf, added: Vec<PathBuf>, label: String) -> Self {
-        let judged_in = Arc::new(JudgedIn { rules, folder, added, label });
-        Self { judged_in, places: Arc::new(Semaphore::new(MOST_AT_ONCE)) }
+        let judged_in = JudgedIn { rules: Arc::new(rules), folders: Arc::new((folder, added)), label };
+        Self { judged_in: Arc::new(judged_in), places: Arc::new(Semaphore::new(MOST_AT_ONCE)) }
+    }
+
+    /// The same rules for another session in the same folders.
+    pub(crate) fn beside(&self, label: String) -> Self {
+        let JudgedIn { rules, folders, .. } = &*self.judged_in;
+        let judged_in = JudgedIn { rules: Arc::clone(rules), folders: Arc::clone(folders), label };
+        Self { judged_in: Arc::new(judged_in), places: Arc::new(Semaphore::new(MOST_AT_ONCE)) }
     }
 
     /// The rules of a user whose home is this folder, for a session there.
@@ -77,6 +82,9 @@ impl Judge {
 
     /// The same, for whoever has to know whether all of the rules have spoken.
     pub(super) async fn judge_in_time(&self, request: &ToolRequest) -> Judged {
+        if let Some(judgement) = self.judge_by_look(request).await {
+            return Judged::InTime(judgement);
+        }
         let mode = request.mode();
         let asked = request.clone();
         let known = Arc::new(OnceLock::new());
@@ -84,12 +92,13 @@ impl Judge {
         // One thread for both: to go there and back takes longer than most judgements.
         let by_trusted = self.within(move |judged_in| {
             let (context, call) = (judged_in.context(asked.folder.as_ref()), call(&asked));
-            let (denied, quorum) = judged_in.rules.known_at_once(&context, &call);
+            let set = judged_in.rules.snapshot();
+            let (denied, quorum) = Rules::known_at_once(&set, &context, &call);
             // What else a line holds must not make a denial late, nor forget how many people a rule wants.
             telling.get_or_init(|| quorum);
             match denied {
                 Some(denied) => (denied, false),
-                None => judged_in.rules.decide_by_trusted(mode, &context, call),
+                None => Rules::decide_by_trusted(&set, mode, &context, call),
             }
         });
         let by_trusted = by_trusted.await;
@@ -134,7 +143,7 @@ impl Judge {
 
     /// What the client's settings in the project say; none where that cannot be told in time, or not for all of them.
     pub(crate) async fn settings_of_project(&self) -> Option<Vec<Value>> {
-        let said = self.in_time(|judged_in| judged_in.rules.settings_of_project(&judged_in.folder)).await;
+        let said = self.in_time(|judged_in| judged_in.rules.settings_of_project(&judged_in.folders.0)).await;
         if said.is_none() {
             tracing::warn!("the project's settings were not read in time, and may have a hook that answers");
         }
@@ -145,10 +154,10 @@ impl Judge {
     /// told in time.
     pub(super) async fn replaced(&self, request: &ToolRequest) -> Option<Replaced> {
         let path = request.input.get("file_path").and_then(Value::as_str).filter(|_| request.tool == "Write")?;
-        let start = request.folder.as_deref().map_or(self.judged_in.folder.as_path(), Path::new);
+        let start = request.folder.as_deref().map_or(self.judged_in.folders.0.as_path(), Path::new);
         let path = start.join(path);
         let name = path.to_str()?.to_owned();
-        let opened = self.within(move |judged_in| OpenedFile::at(&judged_in.folder, &path)).await.flatten()?;
+        let opened = self.within(move |judged_in| OpenedFile::at(&judged_in.folders.0, &path)).await.flatten()?;
         // By the name that the call says, and by the file that was opened.
         let mut may_be_read = self.may_be_read(&name).await.is_ok();
         if let Some(real) = opened.path().filter(|real| may_be_read && *real != name) {
@@ -219,8 +228,9 @@ impl Judge {
 }
 
 impl JudgedIn {
-    fn context(&self, folder: Option<&String>) -> portcullis_core::policy::Context {
-        let mut context = self.rules.around(&self.folder, &self.added, Some(&self.label));
+    pub(super) fn context(&self, folder: Option<&String>) -> portcullis_core::policy::Context {
+        let (started, added) = &*self.folders;
+        let mut context = self.rules.around(started, added, Some(&self.label));
         // Where the agent has gone meanwhile is where its relative paths lead, but no folder it may work in.
         if let Some(folder) = folder.filter(|folder| Path::new(folder).is_absolute()) {
             context.cwd.clone_from(folder);

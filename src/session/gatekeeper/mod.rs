@@ -10,6 +10,7 @@ mod audit;
 mod calls;
 mod front;
 mod judge;
+mod look;
 mod outside;
 mod own;
 mod replaced;
@@ -41,6 +42,7 @@ use calls::{AllowedBy, AskOutcome, Calls};
 pub(crate) use front::Front;
 pub(crate) use judge::Judge;
 use judge::{asks_a_person, denied_by};
+pub(crate) use look::EarlyLook;
 pub(crate) use outside::OutsideGuard;
 pub(crate) use request::{
     CallKey, Capabilities, ClientFlags, DecidedBy, Decision, GatekeeperAnswer, OwnCall, ToolRequest, WithoutDecision,

@@ -11,6 +11,8 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
+use super::look::EarlyLook;
+
 /// A call that an agent wants to make.
 #[derive(Clone, Debug)]
 pub(crate) struct ToolRequest {
@@ -35,6 +37,8 @@ pub(crate) struct ToolRequest {
     pub(crate) own: Option<OwnCall>,
     /// When the gate has said, for this call, that its journal takes records. None: it is asked.
     pub(crate) could_write: Option<Instant>,
+    /// A look at the rules that began with the request. None: it begins with the judgement.
+    pub(crate) looked: Option<EarlyLook>,
     /// When it came: since then the client waits.
     pub(crate) arrived: Instant,
 }

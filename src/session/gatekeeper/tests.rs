@@ -40,6 +40,7 @@ pub(super) fn request(command: &str) -> ToolRequest {
         remembered: None,
         own: None,
         could_write: None,
+        looked: None,
         arrived: Instant::now(),
     }
 }

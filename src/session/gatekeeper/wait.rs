@@ -216,7 +216,7 @@ impl Gatekeeper {
     /// seen when it was asked about must be judged, or it is not allowed.
     async fn objection(&self, request: &ToolRequest, edited: Option<&Value>, allowed_by: u8) -> Option<String> {
         let input = edited.unwrap_or(&request.input).clone();
-        let allowed = ToolRequest { input, ..request.clone() };
+        let allowed = ToolRequest { input, looked: None, ..request.clone() };
         let mut judged = self.judge.judge_in_time(&allowed).await;
         if let Judged::Late(_) = judged {
             judged = self.judge.judge_in_time(&allowed).await;

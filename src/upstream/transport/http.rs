@@ -157,7 +157,11 @@ impl HttpClient {
         let builder = || Client::builder(TokioExecutor::new());
         let sender = match url.starts_with("https:") {
             true => HttpSender::Tls(builder().build(tls()?)),
-            false => HttpSender::Plain(builder().build_http()),
+            false => {
+                let mut connector = HttpConnector::new();
+                connector.set_nodelay(true);
+                HttpSender::Plain(builder().build(connector))
+            }
         };
         Ok(Self { sender, first_byte, bearer: None, printed: None, is_probing: false })
     }

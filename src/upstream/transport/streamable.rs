@@ -6,10 +6,12 @@ use std::time::Duration;
 use bytes::Bytes;
 use hyper::header::{ACCEPT, CONTENT_TYPE, HeaderName, HeaderValue};
 use hyper::{Method, StatusCode};
-use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ClientRequest, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_client::{StreamableHttpClient, StreamableHttpError, StreamableHttpPostResponse};
 
-use super::answer::{EVENTS, EventStream, HttpAnswer, JSON, accepted, content_type, events_of, read};
+use super::answer::{
+    EVENTS, EventStream, HttpAnswer, JSON, StreamedAnswer, accepted, content_type, events_of, read, streamed_answer,
+};
 use super::http::{Headers, HttpClient, HttpFailure, HttpMessage};
 use super::{LARGEST_MESSAGE, mend};
 use crate::upstream::probe;
@@ -55,6 +57,8 @@ impl StreamableHttpClient for HttpClient {
         largest: usize,
     ) -> HttpAnswer<StreamableHttpPostResponse> {
         let wants_answer = matches!(message, ClientJsonRpcMessage::Request(_));
+        let is_call = matches!(&message, ClientJsonRpcMessage::Request(asked)
+            if matches!(asked.request, ClientRequest::CallToolRequest(_)));
         let question = probe::asked(&message).filter(|_| self.is_probing).cloned();
         let mut more = vec![
             (CONTENT_TYPE, HeaderValue::from_static(JSON)),
@@ -92,7 +96,13 @@ impl StreamableHttpClient for HttpClient {
         let session = response.headers().get(SESSION).and_then(|session| session.to_str().ok()).map(str::to_owned);
         let kind = content_type(&response);
         if kind.starts_with(EVENTS) {
-            return Ok(StreamableHttpPostResponse::Sse(events_of(response.into_body(), largest), session));
+            if !is_call {
+                return Ok(StreamableHttpPostResponse::Sse(events_of(response.into_body(), largest), session));
+            }
+            return Ok(match streamed_answer(response.into_body(), largest).await {
+                StreamedAnswer::Whole(answer) => StreamableHttpPostResponse::Json(*answer, session),
+                StreamedAnswer::Events(events) => StreamableHttpPostResponse::Sse(events, session),
+            });
         }
         let body = read(response).await.map_err(StreamableHttpError::Client)?;
         match mend::message(&body) {

@@ -277,6 +277,32 @@ fn one_server_over_http_keeps_its_names_and_search_offers_three_tools() {
 }
 
 #[test]
+fn over_http_a_rule_that_changed_counts_for_the_next_call() {
+    let home = lively();
+    let gate = home.serve();
+    let (entry, file) = heard(&home, "none");
+    configure(&home, &json!({"fake": entry}));
+    home.run(&["rules", "add", "allow", "mcp__fake"]).ok();
+    let (client, other) =
+        (HttpClient::start(&home, &gate, "one", "/mcp"), HttpClient::start(&home, &gate, "two", "/mcp"));
+    for round in 1..=3 {
+        for client in [&client, &other] {
+            assert_eq!(
+                text(&client.call("fake__echo", &json!({"n": round})).answer()),
+                format!("echo {{\"n\":{round}}}")
+            );
+        }
+        home.run(&["rules", "add", "deny", "mcp__fake__echo"]).ok();
+        for client in [&client, &other] {
+            let denied = text(&client.call("fake__echo", &json!({"n": 0})).answer());
+            assert!(denied.contains("mcp__fake__echo"), "{denied}");
+        }
+        home.run(&["rules", "remove", "mcp__fake__echo"]).ok();
+    }
+    assert_eq!(calls(&file), 6);
+}
+
+#[test]
 fn an_allow_that_comes_when_the_client_gave_up_counts_once_for_the_same_call() {
     let home = lively();
     let gate = home.serve();

@@ -179,6 +179,7 @@ fn request(call: HookCall, flags: ClientFlags, capabilities: Capabilities) -> To
         remembered: None,
         own: None,
         could_write: None,
+        looked: None,
         arrived: Instant::now(),
     }
 }

@@ -17,6 +17,7 @@ use super::sessions::BegunClient;
 use crate::agents::gateway::core::GatewayCore;
 use crate::agents::gateway::{Gateway, ReadServers, WantedOffer};
 use crate::locks::locked;
+use crate::session::gatekeeper::EarlyLook;
 
 /// What is known of a client without a session is kept so long after its last request.
 const IDLE: Duration = Duration::from_secs(600);
@@ -27,7 +28,11 @@ pub(crate) struct HostedServers {
     pub(crate) make: MakeGateway,
     /// Reads those that every client is offered.
     pub(crate) read: ReadServers,
+    /// Begins a look at the rules for a request.
+    pub(crate) look: LookEarly,
 }
+
+pub(crate) type LookEarly = Box<dyn Fn() -> Option<EarlyLook> + Send + Sync>;
 
 pub(crate) type MakeGateway = Box<dyn Fn(&str, WantedOffer) -> Gateway + Send + Sync>;
 
@@ -56,8 +61,7 @@ struct KeptClient {
 }
 
 impl StatelessClients {
-    pub(super) fn new(servers: HostedServers, from_gate: FromGate, ended: Arc<EndedTokens>) -> Self {
-        let HostedServers { make, read } = servers;
+    pub(super) fn new((make, read): (MakeGateway, ReadServers), from_gate: FromGate, ended: Arc<EndedTokens>) -> Self {
         Self {
             make,
             names: Mutex::new((read, vec![])),

@@ -14,12 +14,12 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use portcullis_wire::error::{Candidate, Fault, Kind};
-use rmcp::RoleServer;
 use rmcp::model::ProtocolVersion;
-use rmcp::service::RequestContext;
+use rmcp::service::{DynService, RequestContext};
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{RoleServer, ServiceExt as _};
 use tokio::net::UnixListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -30,7 +30,7 @@ use crate::fixed;
 pub(super) use answering::AnswerListener;
 use answering::{AnswerBody, AnswerComes, Timely, faulty, refuse, refuse_with};
 pub(crate) use clients::HostedServers;
-use clients::StatelessClients;
+use clients::{LookEarly, StatelessClients};
 pub(super) use owners::CouldWrite;
 use owners::EndedTokens;
 pub(crate) use owners::FromGate;
@@ -49,12 +49,13 @@ const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 
 struct GatewayHost {
-    service: StreamableHttpService<GatewayServer, LocalSessionManager>,
+    service: StreamableHttpService<Box<dyn DynService<RoleServer>>, LocalSessionManager>,
     manager: Arc<LocalSessionManager>,
     clients: Arc<StatelessClients>,
     sessions: Arc<OpenSessions>,
     ended: Arc<EndedTokens>,
     from_gate: FromGate,
+    look: LookEarly,
     /// One for each client, and for each request of those that have no session.
     places: Arc<Semaphore>,
 }
@@ -99,7 +100,8 @@ pub(crate) async fn serve(
 impl GatewayHost {
     fn new(servers: HostedServers, from_gate: FromGate, stop: CancellationToken) -> Self {
         let ended: Arc<EndedTokens> = Arc::default();
-        let clients = Arc::new(StatelessClients::new(servers, from_gate, Arc::clone(&ended)));
+        let HostedServers { make, read, look } = servers;
+        let clients = Arc::new(StatelessClients::new((make, read), from_gate, Arc::clone(&ended)));
         let mut manager = LocalSessionManager::default();
         manager.session_config = SessionConfig::default();
         // Ours to say: a session whose client waits for a person is not idle.
@@ -119,10 +121,12 @@ impl GatewayHost {
             let place = place.map_err(|_| std::io::Error::other("too many MCP clients at once"))?;
             let clients = Arc::clone(&of_clients);
             let find = move |client: &str, context: &RequestContext<RoleServer>| clients.core(client, context);
-            Ok(GatewayServer::new(Box::new(find), Some(place)))
+            // As on standard streams: each request in a box.
+            let server: Box<dyn DynService<RoleServer>> = GatewayServer::new(Box::new(find), Some(place)).into_dyn();
+            Ok(server)
         };
         let service = StreamableHttpService::new(server, Arc::clone(&manager), config);
-        Self { service, manager, clients, sessions: Arc::default(), ended, from_gate, places }
+        Self { service, manager, clients, sessions: Arc::default(), ended, from_gate, look, places }
     }
 
     async fn answer(self: Arc<Self>, mut request: Request<Incoming>) -> hyper::Response<AnswerBody> {
@@ -170,6 +174,9 @@ impl GatewayHost {
         request.extensions_mut().insert(client.clone());
         if let Some(could_write) = self.from_gate.could_write(request.headers()) {
             request.extensions_mut().insert(could_write);
+        }
+        if let Some(looked) = Some(&self.look).filter(|_| comes.with_an_end).and_then(|look| look()) {
+            request.extensions_mut().insert(looked);
         }
         let timely = Timely { listening: listening.leaving(), _in_use: in_use, comment: comment_time() };
         let host = Arc::clone(&self);

@@ -82,6 +82,7 @@ impl Driver {
                     remembered: None,
                     own: None,
                     could_write: None,
+                    looked: None,
                     arrived: Instant::now(),
                 };
                 let (gatekeeper, cancelled) = (Arc::clone(&self.gatekeeper), self.begin_request(&id));
@@ -172,6 +173,7 @@ impl Driver {
             remembered: None,
             own: None,
             could_write: None,
+            looked: None,
             arrived: Instant::now(),
         }
     }

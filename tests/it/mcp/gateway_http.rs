@@ -294,7 +294,8 @@ fn over_http_a_rule_that_changed_counts_for_the_next_call() {
         }
         home.run(&["rules", "add", "deny", "mcp__fake__echo"]).ok();
         for client in [&client, &other] {
-            let denied = text(&client.call("fake__echo", &json!({"n": 0})).answer());
+            let denied = client.call("fake__echo", &json!({"n": 0})).answer();
+            let denied = text(&denied);
             assert!(denied.contains("mcp__fake__echo"), "{denied}");
         }
         home.run(&["rules", "remove", "mcp__fake__echo"]).ok();

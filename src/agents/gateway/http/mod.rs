@@ -14,12 +14,12 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use portcullis_wire::error::{Candidate, Fault, Kind};
+use rmcp::RoleServer;
 use rmcp::model::ProtocolVersion;
-use rmcp::service::{DynService, RequestContext};
+use rmcp::service::RequestContext;
 use rmcp::transport::streamable_http_server::session::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::{LocalSessionManager, SessionConfig};
 use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
-use rmcp::{RoleServer, ServiceExt as _};
 use tokio::net::UnixListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
@@ -49,7 +49,7 @@ const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 
 struct GatewayHost {
-    service: StreamableHttpService<Box<dyn DynService<RoleServer>>, LocalSessionManager>,
+    service: StreamableHttpService<GatewayServer, LocalSessionManager>,
     manager: Arc<LocalSessionManager>,
     clients: Arc<StatelessClients>,
     sessions: Arc<OpenSessions>,
@@ -121,9 +121,7 @@ impl GatewayHost {
             let place = place.map_err(|_| std::io::Error::other("too many MCP clients at once"))?;
             let clients = Arc::clone(&of_clients);
             let find = move |client: &str, context: &RequestContext<RoleServer>| clients.core(client, context);
-            // As on standard streams: each request in a box.
-            let server: Box<dyn DynService<RoleServer>> = GatewayServer::new(Box::new(find), Some(place)).into_dyn();
-            Ok(server)
+            Ok(GatewayServer::new(Box::new(find), Some(place)))
         };
         let service = StreamableHttpService::new(server, Arc::clone(&manager), config);
         Self { service, manager, clients, sessions: Arc::default(), ended, from_gate, look, places }

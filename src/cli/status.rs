@@ -212,17 +212,8 @@ mod tests {
         about.is_working = Some(true);
         let (since, label) = (Moment(1_000), about.label.clone());
         let (id, presence) = (SessionId::new(since, 1), Presence::Attached);
-        let session = Session {
-            id,
-            label,
-            about,
-            presence,
-            since,
-            active: since,
-            stopped: None,
-            orders: vec![].into(),
-            outside: None,
-        };
+        let session =
+            Session { id, label, about, presence, since, active: since, stopped: None, orders: vec![], outside: None };
         let view = |asks| SessionView::of(&session, 0, asks);
         let at = |minutes: u64| Moment(1_000 + minutes * 60_000);
         assert_eq!(silence(&view(0), at(4)), None);

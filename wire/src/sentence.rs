@@ -281,7 +281,8 @@ fn activity(about: &SessionAbout) -> Option<&'static str> {
 
 /// `abcde asks to run Bash: git push (risk high: network)`.
 fn asked(ask: &Ask) -> String {
-    let risk = ask.details.risk.as_ref().map(|risk| format!(" ({})", risk_in_words(risk))).unwrap_or_default();
+    let risk = ask.details.risk.as_ref().filter(|_| ask.details.kind == AskKind::Tool);
+    let risk = risk.map(|risk| format!(" ({})", risk_in_words(risk))).unwrap_or_default();
     let what = match &ask.preview {
         Text::Here(text) => cut(&preview::of_text(&ask.tool, text)),
         other => shown(other),

@@ -10,7 +10,7 @@ use crate::locks::locked;
 /// As many lists of one kind are kept; the one that was not used for longest goes.
 const KEPT: usize = 20;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum ListKind {
     Tools,
     Resources,

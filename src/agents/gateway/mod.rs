@@ -3,6 +3,7 @@
 
 mod calls;
 mod catalog;
+mod changes;
 mod connected;
 mod core;
 pub(crate) mod http;

@@ -10,13 +10,16 @@ use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken, ServerNotification, ServerRequest};
 use rmcp::service::{Peer, RequestContext, ServiceError, SubscriptionContext};
 use serde_json::{Value, json};
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
+use super::changes::{PacedChanges, ServerChange, TellOutcome};
 use super::session::ClientSession;
 use crate::fixed;
 use crate::locks::locked;
 use crate::upstream::{FromServer, ListKind, RefusedRequest, ServerSaid};
 
+const RESOURCE_CHANGED: &str = "notifications/resources/updated";
 /// What a server may say before a client has taken it.
 pub(super) const MOST_SAID: usize = 256;
 /// A client that gave a token hears of a call so often, also while a person is asked: many give up otherwise.
@@ -32,13 +35,16 @@ pub(super) struct ClientCalls {
     under_way: Arc<Mutex<Vec<CallUnderWay>>>,
     /// What has changed, for those that listen to that alone.
     changes: broadcast::Sender<ListKind>,
+    /// What it was told of a moment ago.
+    paced: PacedChanges,
     /// Whose journal has what servers ask. Set once, when the client has said who it is.
     session: Arc<OnceLock<Weak<ClientSession>>>,
 }
 
 impl Default for ClientCalls {
     fn default() -> Self {
-        Self { under_way: Arc::default(), changes: broadcast::Sender::new(MOST_SAID), session: Arc::default() }
+        let changes = broadcast::Sender::new(MOST_SAID);
+        Self { under_way: Arc::default(), changes, paced: PacedChanges::default(), session: Arc::default() }
     }
 }
 
@@ -51,24 +57,44 @@ impl ClientCalls {
     /// Takes what a server says. A call that is under way tells its part by itself, so that it comes before the answer to
     /// that very request; what belongs to no call goes to `others`. Of what nobody takes, the rest is dropped.
     pub(super) fn take(&self, FromServer { server, said }: FromServer, others: &mpsc::Sender<ServerSaid>) {
-        let said = self.recorded(&server, said);
-        let call = match said {
+        match self.recorded(&server, said) {
             ServerSaid::Changed(kind) => {
-                self.told_of_change(kind);
-                None
+                let (calls, others) = (self.clone(), others.clone());
+                self.paced.tell(ServerChange::List(kind), move || {
+                    calls.told_of_change(kind);
+                    told(&others.try_send(ServerSaid::Changed(kind)))
+                });
             }
-            ServerSaid::Notification { .. } | ServerSaid::Request { .. } => self.newest(&server),
-        };
-        let said = match call {
+            ServerSaid::Notification { method, params } if method == RESOURCE_CHANGED => {
+                let uri = params.get("uri").and_then(Value::as_str).unwrap_or_default().to_owned();
+                let (calls, others) = (self.clone(), others.clone());
+                self.paced.tell(ServerChange::Resource { server: server.clone(), uri }, move || {
+                    let said = ServerSaid::Notification { method: method.clone(), params: params.clone() };
+                    told(&calls.hand_on(&server, said, &others))
+                });
+            }
+            said => {
+                if self.hand_on(&server, said, others).is_err() {
+                    tracing::debug!("the client does not take what a server says");
+                }
+            }
+        }
+    }
+
+    fn hand_on(
+        &self,
+        server: &str,
+        said: ServerSaid,
+        others: &mpsc::Sender<ServerSaid>,
+    ) -> Result<(), TrySendError<ServerSaid>> {
+        let said = match self.newest(server) {
             Some(call) => match call.try_send(said) {
-                Ok(()) => return,
-                Err(mpsc::error::TrySendError::Full(said) | mpsc::error::TrySendError::Closed(said)) => said,
+                Ok(()) => return Ok(()),
+                Err(TrySendError::Full(said) | TrySendError::Closed(said)) => said,
             },
             None => said,
         };
-        if others.try_send(said).is_err() {
-            tracing::debug!("the client does not take what a server says");
-        }
+        others.try_send(said)
     }
 
     pub(super) fn recorded_by(&self, session: &Arc<ClientSession>) {
@@ -245,6 +271,14 @@ async fn tell(peer: &Peer<RoleServer>, said: ServerSaid) {
             };
             drop(answer.send(answered));
         }
+    }
+}
+
+fn told(sent: &Result<(), TrySendError<ServerSaid>>) -> TellOutcome {
+    match sent {
+        Ok(()) => TellOutcome::Taken,
+        Err(TrySendError::Full(_)) => TellOutcome::Later,
+        Err(TrySendError::Closed(_)) => TellOutcome::Never,
     }
 }
 

@@ -51,6 +51,37 @@ fn a_server_that_never_stops_talking_or_asking_keeps_no_call_waiting_and_fills_n
 }
 
 #[test]
+fn a_server_that_says_all_the_time_that_something_changed_is_heard_once_in_a_while() {
+    let home = patient();
+    // The second time comes after the test.
+    home.fix("PORTCULLIS_TEST_MCP_CHANGES", 3_600_000);
+    let gate = home.serve();
+    configure(&home, &json!({"loud": fake("floods-changes"), "quiet": fake("none")}));
+    home.run(&["rules", "add", "allow", "mcp__loud"]).ok();
+    home.run(&["rules", "add", "allow", "mcp__quiet"]).ok();
+    // In this order: what a client on standard streams is started by makes no tokens.
+    let far = HttpClient::start(&home, &gate, "far", "/mcp");
+    let news = Events::answering(&far.target, &far.request("GET"));
+    let near = Client::start(&home, &[]);
+    let mut calls = vec![];
+    for server in ["loud", "quiet", "loud"] {
+        let tool = format!("{server}__echo");
+        calls.push(near.answer(near.call(&tool, &json!({}))));
+        calls.push(far.call(&tool, &json!({})).answer());
+    }
+    assert!(calls.iter().all(|answer| text(answer) == "echo {}"), "{calls:?}");
+    let changes = ["tools/list_changed", "resources/list_changed", "prompts/list_changed", "resources/updated"];
+    let times = |change: &str| {
+        let method = format!("\"notifications/{change}\"");
+        let far = news.all().iter().filter(|event| event.data.contains(&method)).count();
+        (near.child.stdout().matches(&method).count(), far)
+    };
+    until("each is told", || changes.iter().all(|change| times(change).0.min(times(change).1) > 0).then_some(()));
+    // What lists that came late have to tell is told besides.
+    assert!(changes.iter().all(|change| times(change).0.max(times(change).1) <= 2), "{:?}", changes.map(times));
+}
+
+#[test]
 fn a_shared_server_that_never_stops_talking_keeps_its_clients_and_answers_them() {
     let home = patient();
     home.write_config("[mcp.servers.loud]\nshared = true\n");

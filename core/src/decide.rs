@@ -25,7 +25,7 @@ pub fn decide(state: &State, clock: Moment, input: Input) -> (Vec<Record>, Vec<E
     let now = state.no_earlier(clock);
     match input {
         Input::ClockSet { was } => (vec![Record::ClockSet { was }], vec![]),
-        Input::Started { version } => (vec![Record::Opened { version }], vec![Effect::Answer(Answer::Done)]),
+        Input::Started { version } => sessions::started(state, version),
         Input::Said { id, by, inside, text, address, chat, attributes, reply_to, idempotency_key } => {
             let credential = None;
             let said = said::SaidInput {

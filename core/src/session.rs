@@ -71,6 +71,11 @@ impl SessionAbout {
         self.connected_by != GATEWAY
     }
 
+    /// Whether its process runs under the gate and ends with it: that of MCP clients over HTTP, which come by a token.
+    pub fn ends_with_the_gate(&self) -> bool {
+        self.connected_by == GATEWAY && self.person.is_some()
+    }
+
     /// Whether a stop has an effect: by the channel alone nobody is asked before a call.
     pub fn can_be_stopped(&self) -> bool {
         self.driven || self.connected_by != CHANNEL || self.hooks_version.is_some()

@@ -48,11 +48,22 @@ pub(crate) struct PassedRequest<'a> {
     pub(crate) takes_input_required: bool,
     /// What the client says of itself in just this request, for servers of 2026-07-28.
     pub(crate) of_client: Map<String, Value>,
+    /// The hash of the server's configuration that this was allowed for: it goes to no other.
+    pub(crate) configuration: Option<&'a str>,
 }
 
 impl<'a> PassedRequest<'a> {
     /// A request that nobody watches.
     pub(crate) fn plain(method: &'a str, params: Map<String, Value>) -> Self {
-        Self { method, params, progress: None, cancelled: None, takes_input_required: false, of_client: Map::new() }
+        let of_client = Map::new();
+        Self {
+            method,
+            params,
+            progress: None,
+            cancelled: None,
+            takes_input_required: false,
+            of_client,
+            configuration: None,
+        }
     }
 }

@@ -12,7 +12,7 @@ use super::connection::ServerConnection;
 use super::failure::ConnectFailure;
 use super::opening::Means;
 use super::silence::SilentServers;
-use super::slot::{Down, Slot, UpstreamState};
+use super::slot::{Down, Slot, UpstreamState, retired};
 use crate::fixed;
 use crate::locks::locked;
 
@@ -31,8 +31,6 @@ pub(super) struct Live {
     started: VecDeque<Instant>,
     /// What was found out at the first connection.
     pub(super) revision: Option<Revision>,
-    /// The configuration is gone: nothing is connected any more.
-    pub(super) is_retired: bool,
 }
 
 impl Live {
@@ -71,7 +69,11 @@ impl Slot {
         live: &mut Live,
         connecting: &Connecting<'_>,
     ) -> Result<ServerConnection, ConnectFailure> {
-        let Ok(_turn) = connecting.turns.acquire().await else {
+        let turn = tokio::select! {
+            turn = connecting.turns.acquire() => turn,
+            () = self.retired.cancelled() => return Err(retired()),
+        };
+        let Ok(_turn) = turn else {
             return Err(ConnectFailure::new("connections are no longer made"));
         };
         self.has_begun.send_replace(true);
@@ -104,7 +106,7 @@ impl Slot {
         let known = live.revision.or(self.upstream.entry.revision);
         let silent = connecting.silent.filter(|silent| known.is_none() && silent.has(&self.upstream.hash));
         let known = known.or(silent.map(|_| Revision::Initialize));
-        let opened = ServerConnection::open(&self.upstream, self.bearer.as_ref(), &connecting.means, known).await;
+        let opened = ServerConnection::open(self, &connecting.means, known).await;
         if let (Some(silent), Err(_)) = (silent, &opened) {
             // It may speak another revision by now: the next try asks.
             silent.forget(&self.upstream.hash);

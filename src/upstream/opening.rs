@@ -15,10 +15,9 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 use rmcp::transport::{StreamableHttpClientTransport, Transport};
 use tokio::sync::mpsc;
 
-use super::auth::Bearer;
 use super::channel::{FromChannel, Tapped};
 use super::client::ClientBehind;
-use super::config::{Endpoint, RemoteEndpoint, RemoteTransport, Revision, Upstream};
+use super::config::{Endpoint, RemoteEndpoint, RemoteTransport, Revision};
 use super::connection::{STDERR_LINES, ServerConnection};
 use super::failure::{self, ConnectFailure};
 use super::handler::ClientSide;
@@ -27,11 +26,12 @@ use super::ide;
 use super::pacing::Paced;
 use super::probe::Probed;
 use super::shared;
+use super::slot::{Slot, retired};
 use super::timeouts::Timeouts;
 use super::transport::http::{HttpClient, PrintedCredential};
 use super::transport::process::StderrRing;
 use super::transport::sse::SseTransport;
-use super::transport::stdio::StdioTransport;
+use super::transport::stdio::{KeptServer, StdioTransport};
 use super::transport::ws::WsTransport;
 use crate::locks::locked;
 
@@ -50,19 +50,14 @@ pub(super) struct Means<'a> {
 }
 
 impl ServerConnection {
-    /// Starts or reaches the server, and waits for its answer.
-    pub(super) async fn open(
-        upstream: &Upstream,
-        bearer: Option<&Arc<Bearer>>,
-        means: &Means<'_>,
-        known: Option<Revision>,
-    ) -> Result<Self, ConnectFailure> {
-        let Means { timeouts, .. } = *means;
+    /// Starts or reaches the server, and waits for its answer. One that is started for nothing is ended in order.
+    pub(super) async fn open(slot: &Slot, means: &Means<'_>, known: Option<Revision>) -> Result<Self, ConnectFailure> {
+        let (Means { timeouts, .. }, upstream, bearer) = (*means, &slot.upstream, slot.bearer.as_ref());
         let folder = upstream.folder.as_deref().unwrap_or(means.folder);
         let means = &Means { folder, ..*means };
         let side = ClientSide::new(&upstream.name, means.behind.cloned()).heard_by(means.hears.cloned());
-        // Kept here, so that it can be shown when the time is over.
-        let stderr = Mutex::new(None);
+        // Kept here, so that it can be ended, and what it said be shown, when the time is over.
+        let started = Mutex::new(None);
         let opening = async {
             match (&upstream.entry.endpoint, &upstream.shared) {
                 (Endpoint::Stdio { .. }, Some(socket)) => {
@@ -70,7 +65,7 @@ impl ServerConnection {
                     let served = Self::serve(transport, None, Some(Revision::Initialize), &side).await;
                     served.map_err(|error| ConnectFailure::of(&error))
                 }
-                (endpoint @ Endpoint::Stdio { .. }, None) => Self::start(endpoint, means, known, &stderr, &side).await,
+                (endpoint @ Endpoint::Stdio { .. }, None) => Self::start(endpoint, means, known, &started, &side).await,
                 (Endpoint::Remote(remote), _) => {
                     let editor = match remote.transport {
                         transport if transport.is_editor() && remote.url.is_empty() => {
@@ -94,14 +89,24 @@ impl ServerConnection {
             }
         };
         let limit = timeouts.connect;
-        let opened = tokio::time::timeout(limit, opening).await.unwrap_or_else(|_| {
-            let why = format!("connection timed out after {}ms", limit.as_millis());
-            Err(ConnectFailure::Failed { why, stderr: String::new(), is_passing: true })
-        });
-        let said = locked(&stderr).take();
-        match (opened, said) {
-            (Err(ConnectFailure::Failed { why, is_passing, .. }), Some(ring)) => {
-                Err(ConnectFailure::Failed { why, stderr: ring.all_said().await.last_lines(STDERR_LINES), is_passing })
+        let opened = tokio::select! {
+            opened = tokio::time::timeout(limit, opening) => opened.unwrap_or_else(|_| {
+                let why = format!("connection timed out after {}ms", limit.as_millis());
+                Err(ConnectFailure::Failed { why, stderr: String::new(), is_passing: true })
+            }),
+            () = slot.retired.cancelled() => Err(retired()),
+        };
+        let started = locked(&started).take();
+        match (opened, started) {
+            (Err(failure), Some(KeptServer { process, stderr })) => {
+                process.lock().await.end().await;
+                Err(match failure {
+                    ConnectFailure::Failed { why, is_passing, .. } => {
+                        let stderr = stderr.all_said().await.last_lines(STDERR_LINES);
+                        ConnectFailure::Failed { why, stderr, is_passing }
+                    }
+                    failure @ ConnectFailure::NeedsAuth => failure,
+                })
             }
             (opened, _) => opened,
         }
@@ -111,14 +116,15 @@ impl ServerConnection {
         endpoint: &Endpoint,
         means: &Means<'_>,
         known: Option<Revision>,
-        stderr: &Mutex<Option<StderrRing>>,
+        started: &Mutex<Option<KeptServer>>,
         side: &ClientSide,
     ) -> Result<Self, ConnectFailure> {
         let serve = async |known| {
-            let started = StdioTransport::start(endpoint, means.folder, means.guard);
-            let (transport, ring) = started
+            let transport = StdioTransport::start(endpoint, means.folder, means.guard);
+            let (transport, kept) = transport
                 .map_err(|error| Err(ConnectFailure::new(format!("starting {}: {error}", endpoint.program()))))?;
-            *locked(stderr) = Some(ring.clone());
+            let ring = kept.stderr.clone();
+            *locked(started) = Some(kept);
             Self::serve(transport, Some(ring), known, side).await.map_err(Ok)
         };
         let mut served = serve(known).await;

@@ -43,8 +43,8 @@ pub(super) struct Slot {
     pub(super) down: Mutex<Option<Down>>,
     /// Somebody tries it in the background. Changed by that one alone.
     is_recovering: AtomicBool,
-    /// Cancelled when the configuration is gone: a server elsewhere is not waited for.
-    retired: CancellationToken,
+    /// Cancelled when the configuration is gone: no connection is made any more, and none that is being made is waited for.
+    pub(super) retired: CancellationToken,
 }
 
 /// A server that could not be connected to.
@@ -64,7 +64,10 @@ impl Drop for Recovering<'_> {
     }
 }
 
-const CHANGED: &str = "its configuration has changed";
+/// Why nothing is connected to a server whose configuration is gone.
+pub(super) fn retired() -> ConnectFailure {
+    ConnectFailure::new("its configuration has changed")
+}
 
 impl Slot {
     pub(super) fn new(upstream: Upstream, bearer: Option<Arc<Bearer>>) -> Self {
@@ -136,16 +139,17 @@ impl Slot {
             connection.close().await;
             live.connection = None;
         }
-        if live.is_retired {
-            return Err(ConnectFailure::new(CHANGED));
+        // Whoever has waited for the lock longer than the one who retires it comes first.
+        if self.is_retired() {
+            return Err(retired());
         }
         let (tokens, is_local) = (self.tokens(), self.upstream.entry.endpoint.is_local());
         // It holds all of rmcp's handshake.
         let making = Box::pin(self.make(&mut live, connecting));
         let made = tokio::select! {
             made = making => made,
-            // A program of ours is ended in order, when it is there.
-            () = self.retired.cancelled(), if !is_local => return Err(ConnectFailure::new(CHANGED)),
+            // A program of ours is ended in order, by whoever starts it.
+            () = self.retired.cancelled(), if !is_local => return Err(retired()),
         };
         let made = made.map_err(|failure| self.explained(failure));
         match (&self.bearer, &made) {
@@ -205,11 +209,10 @@ impl Slot {
         connection.close().await;
     }
 
-    /// Closes for good: waits for a connection that is being made, and ends it.
+    /// Closes for good. A connection that is being made is given up.
     pub(super) async fn retire(&self) {
         self.retired.cancel();
         let mut live = self.live.lock().await;
-        live.is_retired = true;
         if let Some(connection) = live.connection.take() {
             connection.close().await;
         }

@@ -16,7 +16,7 @@ use super::lists::{KeptLists, ListKind};
 use super::making::Connecting;
 use super::opening::Means;
 use super::silence::SilentServers;
-use super::slot::{Slot, UpstreamState};
+use super::slot::{Slot, UpstreamState, retired};
 use super::timeouts::Timeouts;
 use crate::locks::locked;
 
@@ -169,6 +169,9 @@ impl Upstreams {
     /// not take is, once.
     pub(crate) async fn request(&self, name: &str, passed: &PassedRequest<'_>) -> Result<Value, CallFailure> {
         let slot = self.slot(name).ok_or_else(unknown)?;
+        if passed.configuration.is_some_and(|hash| hash != slot.upstream.hash) {
+            return Err(CallFailure::NoConnection(retired()));
+        }
         let tool = passed.params.get("name").and_then(Value::as_str).filter(|_| passed.method == "tools/call");
         if tool.is_some_and(|tool| !slot.is_for_us(tool)) {
             let message = "this tool of the editor is its own".to_owned();
@@ -208,6 +211,18 @@ impl Upstreams {
         let connection = slot.current().await;
         let gone = || CallFailure::NoConnection(ConnectFailure::new("the server is not there"));
         connection.ok_or_else(gone)?.notify(method, params).await
+    }
+
+    /// Makes no connection any more, and gives up those that are being made. What is connected stays until `close`.
+    pub(crate) fn stop_connecting(&self) {
+        locked(&self.slots).values().for_each(|slot| slot.retired.cancel());
+    }
+
+    /// Waits until the configuration of a server is another, or gone.
+    pub(crate) async fn changed(&self, name: &str, hash: &str) {
+        if let Some(slot) = self.slot(name).filter(|slot| slot.upstream.hash == hash) {
+            slot.retired.cancelled().await;
+        }
     }
 
     /// Ends all sessions, and the servers that are ours.

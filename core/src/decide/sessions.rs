@@ -9,6 +9,17 @@ use crate::record::{Moves, Record};
 use crate::session::{Goodbye, Order, OrderOutcome, Presence, Session, SessionAbout};
 use crate::state::State;
 
+/// A gate is up. What ended with the one before is not waited for.
+pub(super) fn started(state: &State, version: String) -> Decided {
+    let gone = state.sessions().filter(|session| session.about.ends_with_the_gate() && !session.has_ended());
+    let ended = gone.map(|session| {
+        let goodbye = Goodbye::because("the gate was started anew, and cut its client off");
+        Effect::then(Input::Ended { session: session.id, goodbye })
+    });
+    let effects = std::iter::once(Effect::Answer(Answer::Done)).chain(ended).collect();
+    (vec![Record::Opened { version }], effects)
+}
+
 pub(super) fn attached(
     state: &State,
     now: Moment,

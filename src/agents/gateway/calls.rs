@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use portcullis_core::{AskId, CallOutcome, Scope, Source};
-use portcullis_wire::channel::TOOL_USE_ID;
 use portcullis_wire::permission::GATEWAY;
 use portcullis_wire::preview::preview;
 use serde_json::{Map, Value, json};
@@ -17,18 +16,16 @@ use super::catalog::{ListedTool, why};
 use super::http::CouldWrite;
 use super::late::{PendingAnswer, SameCall};
 use super::leaving::StoppedWaiting;
+use super::meta::{in_words, meta_of};
 use super::session::ClientSession;
 use crate::session::gatekeeper::{
     CallKey, Capabilities, ClientFlags, DecidedBy, Decision, FinishedCall, GatekeeperAnswer, ToolRequest,
     WithoutDecision, call_digest,
 };
-use crate::upstream::{ADDRESS_FIRST, CallFailure, PassedRequest, Upstreams, is_told_apart};
+use crate::upstream::{ADDRESS_FIRST, CallFailure, ListKind, PassedRequest, Upstreams, is_told_apart};
 
 /// A larger result is not passed on: no line of the client's may be longer.
 const LARGEST_RESULT: usize = 16 << 20;
-
-/// As much of what the client says beside the arguments is shown.
-const LONGEST_META: usize = 1000;
 
 /// We make the call ourselves, and can wait: without a decision it is not made.
 const CAPABILITIES: Capabilities = Capabilities {
@@ -124,11 +121,10 @@ impl ClientSession {
             could_write: could_write.map(|CouldWrite(when)| when),
             arrived: Instant::now(),
         };
-        let Some(DecidedCall { decision, verdict, late }) = self.decide(&same, &request, stopped_waiting).await else {
-            return CallEnd::tool_error(
-                "The call was not made: you no longer waited for it. If it is allowed within five minutes, the same call \
-                 made again goes through.",
-            );
+        let decided = self.decide(&same, &request, stopped_waiting).await;
+        let DecidedCall { decision, verdict, late } = match decided {
+            Ok(decided) => decided,
+            Err(how) => return CallEnd::tool_error(not_made(how, tool)),
         };
         if let Some(ask) = verdict {
             self.handle().wrote(&[], None, &[ask]);
@@ -152,6 +148,10 @@ impl ClientSession {
                 return CallEnd::tool_error("The call was not made: nobody decided about it.");
             }
         }
+        if is_persons && !is_current(tool, upstreams).await {
+            self.finished(&request, CallOutcome::Denied, decided_by);
+            return CallEnd::tool_error(not_made(StoppedWaiting::ServerChanged, tool));
+        }
         params.insert("name".to_owned(), tool.name.as_str().into());
         params.insert("arguments".to_owned(), request.input.clone());
         let passed = PassedRequest {
@@ -161,6 +161,7 @@ impl ClientSession {
             cancelled: Some(cancelled),
             takes_input_required,
             of_client,
+            configuration: Some(&tool.server_hash),
         };
         let called = upstreams.request(&tool.server, &passed).await;
         // The client makes it again, with what was asked for: it is the same call. What a rule allowed is judged again.
@@ -175,18 +176,18 @@ impl ClientSession {
         end_of(called, tool)
     }
 
-    /// What is decided about a call, now or when the same was called before. None when the client no longer waits.
+    /// What is decided about a call, now or when the same was called before; else why nobody waits for that any more.
     async fn decide(
         self: &Arc<Self>,
         same: &SameCall,
         request: &ToolRequest,
         stopped_waiting: BoxFuture<'_, StoppedWaiting>,
-    ) -> Option<DecidedCall> {
+    ) -> Result<DecidedCall, StoppedWaiting> {
         let known = self.late.take(same);
         if known.is_some()
             && let Some(decision) = self.gatekeeper.refused_meanwhile(request).await
         {
-            return Some(DecidedCall { decision, verdict: None, late: None });
+            return Ok(DecidedCall { decision, verdict: None, late: None });
         }
         let late = known.as_ref().map(|pending| pending.made);
         let mut pending = known.unwrap_or_else(|| {
@@ -198,8 +199,8 @@ impl ClientSession {
             biased;
             how = stopped_waiting => how,
             answer = &mut pending.answer => {
-                let GatekeeperAnswer { decision, verdict } = answer.ok()?;
-                return Some(DecidedCall { decision, verdict, late });
+                let GatekeeperAnswer { decision, verdict } = answer.map_err(|_| StoppedWaiting::TookBack)?;
+                return Ok(DecidedCall { decision, verdict, late });
             }
         };
         match how {
@@ -210,9 +211,9 @@ impl ClientSession {
                 );
                 self.late.keep(same.clone(), pending);
             }
-            StoppedWaiting::TookBack => pending.withdraw().await,
+            StoppedWaiting::TookBack | StoppedWaiting::ServerChanged => pending.withdraw().await,
         }
-        None
+        Err(how)
     }
 
     /// Puts on the record what was passed on without being asked for.
@@ -241,6 +242,28 @@ impl ClientSession {
     }
 }
 
+/// Whether its server still describes the tool so. Where that cannot be asked, the call will not be made either.
+pub(super) async fn is_current(tool: &ListedTool, upstreams: &Upstreams) -> bool {
+    let listed = upstreams.list(&tool.server, ListKind::Tools).await;
+    listed.is_ok_and(|tools| tools.contains(&tool.described))
+}
+
+/// What the client is told of a call for which nobody is asked any more.
+fn not_made(how: StoppedWaiting, tool: &ListedTool) -> String {
+    match how {
+        StoppedWaiting::GaveUp | StoppedWaiting::TookBack => {
+            "The call was not made: you no longer waited for it. If it is allowed within five minutes, the same call made \
+             again goes through."
+                .to_owned()
+        }
+        StoppedWaiting::ServerChanged => format!(
+            "The call was not made: the MCP server {}, or its description of {}, has changed since a person was asked. \
+             Make the call again to have them asked for it as it is now.",
+            tool.server, tool.name
+        ),
+    }
+}
+
 /// What is known of a request that was sent to a server, for the journal.
 fn outcome_of(called: &Result<Value, CallFailure>) -> CallOutcome {
     match called {
@@ -258,25 +281,6 @@ fn wants_more(called: &Result<Value, CallFailure>) -> bool {
         Err(CallFailure::Refused { code, .. }) => *code == ADDRESS_FIRST,
         Err(_) => false,
     }
-}
-
-/// What the client says of the call beside its arguments, and the server is told. The id of the call and those of a trace
-/// are others each time, and mean nothing.
-pub(super) fn meta_of(params: &Map<String, Value>) -> Map<String, Value> {
-    let mut meta = params.get("_meta").and_then(Value::as_object).cloned().unwrap_or_default();
-    meta.retain(|name, _| ![TOOL_USE_ID, "traceparent", "tracestate", "baggage"].contains(&name.as_str()));
-    meta
-}
-
-/// For whoever is asked: a server may heed it as it does arguments.
-fn in_words(meta: &Map<String, Value>) -> String {
-    if meta.is_empty() {
-        return String::new();
-    }
-    let all = json!(meta).to_string();
-    let shown: String = all.chars().take(LONGEST_META).collect();
-    let cut = if shown.len() < all.len() { format!("… ({} bytes in all)", all.len()) } else { String::new() };
-    format!("; the client sends _meta with it: {shown}{cut}")
 }
 
 /// What a person may allow for longer than once.

@@ -15,9 +15,10 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::Gateway;
-use super::calls::{CallEnd, WantedCall, meta_of};
+use super::calls::{CallEnd, WantedCall, is_current};
 use super::catalog::{Catalog, Late, ListedTool};
 use super::leaving::{CancelReasons, StoppedWaiting};
+use super::meta::meta_of;
 use super::passing::{is_stateless, of_client, only_for_servers, with_meta};
 use super::relay::{ClientCalls, MOST_SAID, changed, relay};
 use super::session::ClientSession;
@@ -37,8 +38,8 @@ pub(super) struct GatewayCore {
     calls: AtomicU64,
     /// Cancelled when the client may be told something: it has an answer to its first request.
     hears: CancellationToken,
-    /// Cancelled when the client may not go on: what it has under way is taken back.
-    ended: CancellationToken,
+    /// Cancelled when the client left or may not go on: what it has under way is taken back.
+    pub(super) ended: CancellationToken,
     is_closed: AtomicBool,
 }
 
@@ -115,17 +116,11 @@ impl GatewayCore {
         catalog
     }
 
-    /// Whether its server still describes it so. Where that cannot be asked, the call will not be made either.
-    async fn is_current(&self, tool: &ListedTool) -> bool {
-        let listed = self.gateway.upstreams.list(&tool.server, ListKind::Tools).await;
-        listed.is_ok_and(|tools| tools.contains(&tool.described))
-    }
-
     /// The tool that a client calls so. Lists are read where the last ones do not have it.
     pub(super) async fn find(&self, shown: &str) -> Result<Arc<ListedTool>, String> {
         let last = Arc::clone(&locked(&self.catalog));
         if let Some(tool) = last.find(shown)
-            && self.is_current(&tool).await
+            && is_current(&tool, &self.gateway.upstreams).await
         {
             return Ok(tool);
         }
@@ -161,7 +156,11 @@ impl GatewayCore {
         params: Map<String, Value>,
         (context, reasons): (&RequestContext<RoleServer>, &CancelReasons),
     ) -> Result<CallEnd, ErrorData> {
-        let tool = self.find(shown).await.map_err(|why| ErrorData::invalid_params(why, None))?;
+        let found = tokio::select! {
+            found = self.find(shown) => found,
+            () = self.ended.cancelled() => Err("the client has ended its session".to_owned()),
+        };
+        let tool = found.map_err(|why| ErrorData::invalid_params(why, None))?;
         let params = with_meta(params, context);
         // By its own id a call may be known that a person has allowed before. They were shown nothing but its arguments.
         let named = context.meta.get(TOOL_USE_ID).filter(|_| meta_of(&params).is_empty());
@@ -172,6 +171,7 @@ impl GatewayCore {
             tokio::select! {
                 biased;
                 () = self.ended.cancelled() => StoppedWaiting::TookBack,
+                () = self.gateway.upstreams.changed(&tool.server, &tool.server_hash) => StoppedWaiting::ServerChanged,
                 how = reasons.stopped_waiting(context) => how,
             }
         };
@@ -195,9 +195,14 @@ impl GatewayCore {
         Ok(calling.await)
     }
 
-    /// The client may not go on. When all that it has under way is taken back, nothing of it is left.
+    /// The client left, or may not go on: what it has under way is taken back, and nobody is asked for it any more. When all
+    /// that is done, nothing of it is left.
     pub(super) fn end(&self) {
         self.ended.cancel();
+        self.gateway.upstreams.stop_connecting();
+        if let Some(session) = self.session.get() {
+            session.late.clear();
+        }
     }
 
     /// The client left: its session ends, and with it the servers that were started for it.

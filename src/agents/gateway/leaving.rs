@@ -25,6 +25,8 @@ pub(super) enum StoppedWaiting {
     TookBack,
     /// It waited as long as it waits for anything. It may ask for the same again.
     GaveUp,
+    /// It still waits, for a server that is another one by now than a person was shown.
+    ServerChanged,
 }
 
 /// Why clients cancelled their requests. Written by the connection, read by the request that it was for.

@@ -10,6 +10,7 @@ pub(crate) mod http;
 mod instructions;
 mod late;
 mod leaving;
+mod meta;
 mod passing;
 mod relay;
 mod reloading;
@@ -86,10 +87,14 @@ pub(crate) async fn run(gateway: Gateway, stop: CancellationToken) -> anyhow::Re
     let core = Arc::new(GatewayCore::new(gateway));
     let only = Arc::clone(&core);
     let server = GatewayServer::new(Box::new(move |_, _| Arc::clone(&only)), None);
-    let ending = left.clone();
+    let (ending, ended) = (left.clone(), Arc::clone(&core));
     let stopping = tokio::spawn(async move {
-        stop.cancelled().await;
-        ending.cancel();
+        tokio::select! {
+            () = stop.cancelled() => ending.cancel(),
+            () = ending.cancelled() => {}
+        }
+        // rmcp waits for what is under way: whatever waits for a person or for a server ends now.
+        ended.end();
     });
     match Box::pin(UnchangedResults(server).serve_with_ct(transport, left)).await {
         Ok(running) => drop(running.waiting().await),
@@ -97,6 +102,7 @@ pub(crate) async fn run(gateway: Gateway, stop: CancellationToken) -> anyhow::Re
         Err(error) => tracing::debug!(%error, "no session came about"),
     }
     stopping.abort();
+    core.end();
     core.close().await;
     Ok(())
 }

@@ -35,6 +35,7 @@ impl GatewayCore {
             cancelled: Some(&context.ct),
             takes_input_required: is_stateless(context),
             of_client: of_client(context, self.gateway.lends_model),
+            configuration: None,
         };
         let request = Box::pin(self.gateway.upstreams.request(server, &passed));
         let called = self.under_way.during(server, context, reports, request).await;
@@ -48,7 +49,11 @@ impl GatewayCore {
 
     /// Everything of one kind. What a name or an address means is known by its server.
     pub(super) async fn listed(&self, kind: ListKind) -> Listed {
-        Listed::read(&self.gateway, kind, &self.late).await
+        tokio::select! {
+            listed = Listed::read(&self.gateway, kind, &self.late) => listed,
+            // Nobody is there to take it.
+            () = self.ended.cancelled() => Listed::default(),
+        }
     }
 
     /// The server of a prompt, and the prompt as that calls it.

@@ -31,17 +31,25 @@ pub(crate) struct StdioTransport {
     output: Arc<tokio::sync::Mutex<Option<ServerInput>>>,
     lines: Lines<ServerLines>,
     /// None where the server is not ours to end.
-    process: Option<ServerProcess>,
+    process: Option<Arc<tokio::sync::Mutex<ServerProcess>>>,
     garbage: usize,
     ring: StderrRing,
 }
 
+/// What is left of a server that we started, when its streams are gone before it is connected.
+pub(crate) struct KeptServer {
+    pub(crate) process: Arc<tokio::sync::Mutex<ServerProcess>>,
+    pub(crate) stderr: StderrRing,
+}
+
 impl StdioTransport {
     /// Starts the server; under `guard`, which is this program, where it has to go even when we are killed.
-    pub(crate) fn start(endpoint: &Endpoint, folder: &Path, guard: Option<&Path>) -> io::Result<(Self, StderrRing)> {
+    pub(crate) fn start(endpoint: &Endpoint, folder: &Path, guard: Option<&Path>) -> io::Result<(Self, KeptServer)> {
         let StartedServer { stdin, stdout, process, stderr } = StartedServer::start(endpoint, folder, guard)?;
         let lines = Lines::new(Box::new(stdout) as ServerLines, largest());
-        Ok((Self::new(Box::new(stdin), lines, Some(process), stderr.clone()), stderr))
+        let process = Arc::new(tokio::sync::Mutex::new(process));
+        let transport = Self::new(Box::new(stdin), lines, Some(Arc::clone(&process)), stderr.clone());
+        Ok((transport, KeptServer { process, stderr }))
     }
 
     /// A server that others use as well, behind this stream.
@@ -50,7 +58,12 @@ impl StdioTransport {
         Self::new(Box::new(output), Lines::new(Box::new(input), largest()), None, StderrRing::default())
     }
 
-    fn new(output: ServerInput, lines: Lines<ServerLines>, process: Option<ServerProcess>, ring: StderrRing) -> Self {
+    fn new(
+        output: ServerInput,
+        lines: Lines<ServerLines>,
+        process: Option<Arc<tokio::sync::Mutex<ServerProcess>>>,
+        ring: StderrRing,
+    ) -> Self {
         Self { output: Arc::new(tokio::sync::Mutex::new(Some(output))), lines, process, garbage: 0, ring }
     }
 }
@@ -106,8 +119,8 @@ impl Transport<RoleClient> for StdioTransport {
         if let Ok(mut output) = self.output.try_lock() {
             drop(output.take());
         }
-        if let Some(process) = &mut self.process {
-            process.end().await;
+        if let Some(process) = &self.process {
+            process.lock().await.end().await;
         }
         Ok(())
     }

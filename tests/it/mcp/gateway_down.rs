@@ -11,6 +11,7 @@ use super::{configure, everything, fake, over_http};
 use crate::support::PATIENCE;
 use crate::support::child::{Child, Stdin};
 use crate::support::home::Home;
+use crate::support::running::is_alive;
 use crate::support::until;
 
 fn unavailable(client: &Client, server: &str) -> String {
@@ -102,6 +103,32 @@ fn a_server_that_was_down_is_tried_in_the_background_and_the_client_is_told_when
     let _server = at(&home, port);
     client.message(changed);
     assert_eq!(client.tools(), ["late__echo"]);
+}
+
+#[test]
+fn a_gateway_ends_with_its_client_although_a_server_has_not_answered_yet() {
+    let ways: [&dyn Fn(&Client); 2] =
+        [&|client| client.child.close_stdin(), &|client| client.child.signal(rustix::process::Signal::TERM)];
+    for leave in ways {
+        let home = patient();
+        home.fix("PORTCULLIS_TEST_MCP_INSTRUCTIONS", 1);
+        let _gate = home.serve();
+        let starts = home.user().join("starts");
+        let mut hangs = fake("hang");
+        hangs["env"] = json!({"STARTS": starts});
+        configure(&home, &json!({"hangs": hangs}));
+        let mut command = home.command(&["mcp", "serve"]);
+        command.env("MCP_TIMEOUT", "600000");
+        let client = Client::of(&home, command, &json!({}));
+        client.send("tools/list", &json!({}));
+        client.send("prompts/list", &json!({}));
+        let started = || fs::read_to_string(&starts).unwrap_or_default();
+        let server: u32 = until("it is started", || started().trim().parse().ok());
+        leave(&client);
+        assert!(client.child.wait_exit(PATIENCE).success());
+        assert!(!is_alive(server));
+        assert_eq!(started().lines().count(), 1, "it was not started for nobody");
+    }
 }
 
 #[test]

@@ -99,6 +99,12 @@ impl HttpClient {
         *self.session.borrow_mut() = other.session.borrow().clone();
     }
 
+    /// The same client once more.
+    fn same(&self) -> Self {
+        let (target, token, path) = (self.target.clone(), self.token.clone(), self.path.clone());
+        Self { target, token, path, session: self.session.clone(), last: self.last.clone() }
+    }
+
     /// Sends a request and returns while it is being answered.
     #[track_caller]
     pub(super) fn send(&self, method: &str, params: &Value) -> Waiting {
@@ -297,6 +303,55 @@ fn an_allow_that_comes_when_the_client_gave_up_counts_once_for_the_same_call() {
     gate.answer(&gate.only_ask(), &json!({"behavior": "deny"}));
     assert!(text(&again.answer()).starts_with("Denied"));
     assert_eq!(calls(&file), 1);
+}
+
+#[test]
+fn a_client_that_ends_its_session_is_asked_for_nothing_more_and_no_call_of_its_is_made() {
+    let home = lively();
+    let gate = home.serve();
+    let (entry, file) = heard(&home, "none");
+    configure(&home, &json!({"fake": entry}));
+    let client = HttpClient::start(&home, &gate, "cursor", "/mcp");
+    let called = client.call("fake__echo", &json!({"n": 1}));
+    let ask = gate.only_ask();
+    client.request("DELETE").send(&client.target).expect(202);
+    // At once: it may still be recorded, and is for nobody.
+    gate.verdict(ask["id"].as_str().unwrap(), &json!({"behavior": "allow"}));
+    home.attached(0);
+    assert_eq!(calls(&file), 0);
+    assert!(gate.asks().iter().all(|ask| ask["state"] != "open"), "{:?}", gate.asks());
+    client.post(&json!({"jsonrpc": "2.0", "id": 9, "method": "ping"})).expect(404);
+    drop(called);
+}
+
+#[test]
+fn a_session_is_used_at_the_address_at_which_it_was_begun() {
+    let home = patient();
+    let gate = home.serve();
+    configure(&home, &json!({"fake": fake("none"), "other": fake("none")}));
+    let client = HttpClient::start(&home, &gate, "cursor", "/mcp/fake");
+    let ping = json!({"jsonrpc": "2.0", "id": 9, "method": "ping"});
+    for path in ["/mcp", "/mcp/other", "/mcp/fake?search=true"] {
+        let elsewhere = HttpClient { path: path.to_owned(), ..client.same() };
+        elsewhere.post(&ping).expect(404);
+    }
+    client.post(&ping).expect(200);
+}
+
+#[test]
+fn when_a_gate_starts_nobody_is_asked_for_clients_over_http_that_it_cut_off() {
+    let home = lively();
+    let gate = home.serve();
+    configure(&home, &json!({"fake": fake("none")}));
+    let client = HttpClient::start(&home, &gate, "cursor", "/mcp");
+    let called = client.call("fake__echo", &json!({"n": 1}));
+    let ask = gate.only_ask();
+    gate.kill_9();
+    let gate = home.serve();
+    assert_eq!(gate.ask(ask["id"].as_str().unwrap())["state"], "withdrawn");
+    home.attached(0);
+    assert_ne!(gate.verdict(ask["id"].as_str().unwrap(), &json!({"behavior": "allow"})).status, 200);
+    drop(called);
 }
 
 #[test]

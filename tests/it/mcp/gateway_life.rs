@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::gateway::{Client, patient, text};
+use super::gateway::{Client, calls, heard, patient, text};
 use super::{configure, everything, fake};
 use crate::fakes::model::Model;
 use crate::fakes::script::Rule;
@@ -15,6 +15,9 @@ use crate::support::child::Stdin;
 use crate::support::claude::Claude;
 use crate::support::driven::Driven;
 use crate::support::until;
+
+/// The id of a step in a trace.
+const TRACE: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
 
 #[test]
 fn a_server_that_is_added_is_offered_and_a_call_on_another_goes_on() {
@@ -34,6 +37,36 @@ fn a_server_that_is_added_is_offered_and_a_call_on_another_goes_on() {
     assert!(text(&client.answer(called)).contains("completed"));
     configure(&home, &json!({"fake": fake("none")}));
     until("the server is gone", || Some(client.tools()).filter(|tools| tools == &["fake__echo"]));
+}
+
+#[test]
+fn what_was_allowed_of_one_configuration_or_description_is_not_done_by_another() {
+    let home = patient();
+    home.fix("PORTCULLIS_TEST_MCP_LOOK", 20);
+    let gate = home.serve();
+    let (entry, file) = heard(&home, "grows");
+    configure(&home, &json!({"fake": entry}));
+    let client = Client::start(&home, &[]);
+    let [first, second] = [1, 2].map(|n| client.call("fake__echo", &json!({"n": n})));
+    let asks = gate.open_asks(2);
+    let ask_of = |n: u64| asks.iter().find(|ask| ask["input"]["n"] == n).unwrap();
+    gate.allow(ask_of(1));
+    // The server says that its tools have changed, and answers.
+    text(&client.answer(first));
+    gate.allow(ask_of(2));
+    let refused = client.answer(second);
+    assert!(text(&refused).contains("has changed since a person was asked"), "{refused}");
+    assert_eq!(calls(&file), 1);
+    // Whoever calls again asks for it as it is now.
+    let again = client.call("fake__echo", &json!({"n": 2}));
+    let ask = gate.only_ask();
+    let mut other = entry.clone();
+    other["args"].as_array_mut().unwrap().push(json!("another"));
+    configure(&home, &json!({"fake": other}));
+    let refused = client.answer(again);
+    assert!(text(&refused).contains("has changed since a person was asked"), "{refused}");
+    gate.ask_when(&ask, |ask| ask["state"] == "withdrawn");
+    assert_eq!(calls(&file), 1);
 }
 
 #[test]
@@ -104,7 +137,7 @@ fn a_tool_that_wants_a_person_is_asked_for_whatever_a_rule_says_and_what_goes_be
     configure(&home, &json!({"fake": fake("personal")}));
     home.run(&["rules", "add", "allow", "mcp__fake"]).ok();
     let client = Client::start(&home, &[]);
-    let meta = json!({"mode": "raw", "traceparent": "00-1", "progressToken": 7, "claudecode/toolUseId": "toolu_1"});
+    let meta = json!({"mode": "raw", "traceparent": TRACE, "progressToken": 7, "claudecode/toolUseId": "toolu_1"});
     let called = client.send("tools/call", &json!({"name": "fake__echo", "arguments": {}, "_meta": meta}));
     let ask = gate.only_ask();
     let shown = ask["description"].as_str().unwrap();
@@ -113,11 +146,20 @@ fn a_tool_that_wants_a_person_is_asked_for_whatever_a_rule_says_and_what_goes_be
     assert_ne!(ask["tool_use_id"], "toolu_1", "{ask}");
     gate.allow(&ask);
     assert_eq!(text(&client.answer(called)), "echo {}");
-    let meta = json!({"traceparent": "00-2", "claudecode/toolUseId": "toolu_2"});
+    let meta = json!({"traceparent": TRACE, "claudecode/toolUseId": "toolu_2"});
     let called = client.send("tools/call", &json!({"name": "fake__echo", "arguments": {}, "_meta": meta}));
     let ask = gate.only_ask();
     assert_eq!(ask["tool_use_id"], "toolu_2", "{ask}");
     gate.allow(&ask);
+    client.answer(called);
+    // What has the name of an id and is none is shown.
+    let meta = json!({"traceparent": "and remove all", "baggage": "a=b", "claudecode/toolUseId": "toolu_3"});
+    let called = client.send("tools/call", &json!({"name": "fake__echo", "arguments": {}, "_meta": meta}));
+    let ask = gate.only_ask();
+    let shown = ask["description"].as_str().unwrap();
+    assert!(shown.contains("and remove all") && shown.contains("a=b") && !shown.contains("toolu_3"), "{ask}");
+    assert_ne!(ask["tool_use_id"], "toolu_3", "{ask}");
+    gate.answer(&ask, &json!({"behavior": "deny"}));
     client.answer(called);
 }
 

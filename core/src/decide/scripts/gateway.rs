@@ -450,3 +450,52 @@ fn an_answer_for_a_server_that_is_no_gateway_counts_for_none_of_the_gateways() {
         "#]],
     );
 }
+
+#[test]
+fn clients_over_http_and_their_prompts_are_gone_when_a_gate_starts() {
+    check(
+        "0 attach 1 cursor person=ann by=gateway
+         0 attach 2 claude@api by=gateway
+         1 ask 1 1 abcde source=gateway : over HTTP
+         1 ask 2 2 bbbbb source=gateway : on standard streams
+         2 start
+         3 allow abcde ann
+         3 allow bbbbb ann",
+        &expect![[r#"
+            0 attach 1 cursor person=ann by=gateway
+              + session 1 attached, wrote []
+              > done
+              > publish session 1
+              > wake session 1 for []
+            0 attach 2 claude@api by=gateway
+              + session 2 attached, wrote []
+              > done
+              > publish session 2
+              > wake session 2 for []
+            1 ask 1 1 abcde source=gateway : over HTTP
+              + ask 1 as abcde
+              > asked as abcde
+              > publish ask 1
+            1 ask 2 2 bbbbb source=gateway : on standard streams
+              + ask 2 as bbbbb
+              > asked as bbbbb
+              > publish ask 2
+            2 start
+              + gate opened
+              > done
+              + session 1 ended: the gate was started anew, and cut its client off
+              > done
+              > publish session 1
+              + ask 1 withdrawn: its session ended
+              > done
+              > publish ask 1
+            3 allow abcde ann
+              > refused: Settled { code: abcde, life: Withdrawn { at: Moment(2000), why: "its session ended" } }
+            3 allow bbbbb ann
+              + ask 2 allowed by ann over http
+              > recorded allow bbbbb
+              > carry allow bbbbb to session 2
+              > publish ask 2
+        "#]],
+    );
+}

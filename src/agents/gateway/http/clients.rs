@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use super::most_of_one;
 use super::owners::{EndedTokens, FromGate, RequestOwner};
+use super::sessions::BegunClient;
 use crate::agents::gateway::core::GatewayCore;
 use crate::agents::gateway::{Gateway, ReadServers, WantedOffer};
 use crate::locks::locked;
@@ -78,6 +79,9 @@ impl StatelessClients {
             all.retain(|(_, core)| core.strong_count() > 0);
             all.push((owner.token.clone(), Arc::downgrade(&core)));
             drop(all);
+            if let Some(begun) = parts.and_then(|parts| parts.extensions.get::<BegunClient>()) {
+                begun.note(&core);
+            }
             // The token may have been revoked meanwhile.
             if self.ended.has(&owner) {
                 core.end();
@@ -146,7 +150,7 @@ fn take_surplus(kept: &mut HashMap<ClientKey, KeptClient>, person: &str) -> Opti
 }
 
 /// `/mcp` is everything, `/mcp/NAME` one server; `?search` offers three tools in place of all.
-fn wanted(uri: &Uri) -> WantedOffer {
+pub(super) fn wanted(uri: &Uri) -> WantedOffer {
     let server = uri.path().strip_prefix("/mcp/").filter(|name| !name.is_empty());
     let decoded = server.map(percent_decoded);
     let has_search =

@@ -34,7 +34,7 @@ use clients::StatelessClients;
 pub(super) use owners::CouldWrite;
 use owners::EndedTokens;
 pub(crate) use owners::FromGate;
-use sessions::OpenSessions;
+use sessions::{BegunClient, OpenSessions};
 
 /// Clients at once, and requests of those that have no session.
 const MOST_CLIENTS: usize = 256;
@@ -128,6 +128,7 @@ impl GatewayHost {
     async fn answer(self: Arc<Self>, mut request: Request<Incoming>) -> hyper::Response<AnswerBody> {
         let text = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
         let (owner, session) = (self.from_gate.owner(request.headers()), text(SESSION));
+        let offer = clients::wanted(request.uri());
         let version = text(VERSION).and_then(|version| serde_json::from_value::<ProtocolVersion>(version.into()).ok());
         let is_json = text("content-type").is_some_and(|kind| kind.starts_with("application/json"));
         if request.method() == Method::DELETE && request.uri().path() == self.from_gate.ended {
@@ -139,7 +140,7 @@ impl GatewayHost {
         }
         let in_use = match &session {
             // A session belongs to the token that began it.
-            Some(session) => match self.sessions.enter(session, &owner) {
+            Some(session) => match self.sessions.enter(session, &owner, &offer) {
                 Some(in_use) => Some(in_use),
                 None => return refuse(StatusCode::NOT_FOUND, "Not Found: Session not found"),
             },
@@ -155,12 +156,18 @@ impl GatewayHost {
                 None
             }
         };
+        if let Some(session) = session.as_ref().filter(|_| request.method() == Method::DELETE) {
+            self.sessions.end(session);
+            drop(self.manager.close_session(&session.as_str().into()).await);
+            return refuse(StatusCode::ACCEPTED, "");
+        }
         // Whoever begins a session finds its id in the head of the answer: that one is waited for.
         let has_head_early = session.is_some() || version.is_some_and(|version| !version.has_initialize());
         let comes = AnswerComes { has_head_early, with_an_end: request.method() == Method::POST };
-        let ends = session.filter(|_| request.method() == Method::DELETE);
         let listening = AnswerListener::default();
+        let client = BegunClient::default();
         request.extensions_mut().insert(listening.clone());
+        request.extensions_mut().insert(client.clone());
         if let Some(could_write) = self.from_gate.could_write(request.headers()) {
             request.extensions_mut().insert(could_write);
         }
@@ -180,14 +187,11 @@ impl GatewayHost {
         });
         let response = timely.answer(handling, comes).await;
         if let Some(begun) = response.headers().get(SESSION).and_then(|id| id.to_str().ok()) {
-            self.sessions.begin(begun, owner.clone());
+            self.sessions.begin(begun, owner.clone(), (offer, client));
             // The token may have been revoked meanwhile.
             if self.ended.has(&owner) {
                 self.end(&owner.token).await;
             }
-        }
-        if let Some(ended) = ends {
-            self.sessions.end(&ended);
         }
         response
     }
@@ -196,7 +200,7 @@ impl GatewayHost {
     async fn end(&self, token: &str) {
         self.ended.add(token);
         self.clients.end(token);
-        for session in self.sessions.take_of(token) {
+        for session in self.sessions.end_of(token) {
             tracing::info!(%session, "the token of an MCP client no longer counts");
             drop(self.manager.close_session(&session.into()).await);
         }
@@ -205,7 +209,7 @@ impl GatewayHost {
     /// Ends what nobody uses any more.
     async fn sweep(&self) {
         self.clients.forget_idle();
-        for session in self.sessions.take_idle() {
+        for session in self.sessions.end_idle() {
             tracing::info!(%session, "an MCP client left without a word");
             drop(self.manager.close_session(&session.into()).await);
         }

@@ -7,6 +7,8 @@ use super::layout::{Colour, Layout, columns};
 
 /// A longer cell is cut, so that one long name does not push the rest off the screen. The last column is never cut.
 const WIDEST: usize = 36;
+/// Names and addresses that are to be copied are cut where they are longer than any that a person would write.
+const WIDEST_WHOLE: usize = 128;
 /// Between two columns.
 const GAP: usize = 2;
 
@@ -42,7 +44,7 @@ impl Table {
         Self { layout: Layout::of_stdout(), heads: heads.to_vec(), whole: &[], rows: vec![] }
     }
 
-    /// The same with columns that are never cut.
+    /// The same with columns that are cut only where they are far too long.
     pub(super) fn with_whole(self, whole: &'static [usize]) -> Self {
         Self { whole, ..self }
     }
@@ -55,7 +57,7 @@ impl Table {
     pub(super) fn print(&self) -> String {
         let last = self.heads.len().saturating_sub(1);
         let width_of = |column: usize| {
-            let widest = if self.whole.contains(&column) { usize::MAX } else { WIDEST };
+            let widest = if self.whole.contains(&column) { WIDEST_WHOLE } else { WIDEST };
             let cells = self.rows.iter().filter_map(|row| row.get(column)).map(|cell| columns(&cell.text).min(widest));
             cells.chain(self.heads.get(column).map(|head| columns(head))).max().unwrap_or(0)
         };
@@ -142,6 +144,17 @@ mod tests {
             fghij  api      ls
         "#]]
         .assert_eq(&table(Some(50)));
+    }
+
+    #[test]
+    fn a_column_of_names_to_copy_is_cut_where_one_is_far_too_long() {
+        let (name, long) = ("n".repeat(100), "x".repeat(300));
+        let mut table = Table { layout: Layout::plain(None), heads: vec!["NAME", ""], whole: &[0], rows: vec![] };
+        table.row([Cell::from(name.as_str()), "a".into()]);
+        table.row([Cell::from(long.as_str()), "b".into()]);
+        let printed = table.print();
+        assert!(printed.contains(&name) && !printed.contains(&long), "{printed}");
+        assert!(printed.lines().all(|line| line.chars().count() <= WIDEST_WHOLE + GAP + 1), "{printed}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use rmcp::transport::streamable_http_client::{AuthRequiredError, InsufficientSco
 use serde_json::Value;
 
 use super::transport::http::HttpFailure;
+use super::transport::mend::UNREADABLE;
 
 /// The error of a server whose call needs a person to open an address first. Nothing was done yet.
 pub(crate) const ADDRESS_FIRST: i32 = -32042;
@@ -127,6 +128,8 @@ pub(crate) enum CallFailure {
     UnknownOutcome(String),
     /// The client behind us took it back, and the server was told.
     TakenBack,
+    /// The server answered, and nobody can read what.
+    Unreadable,
     /// The server answered what is no answer to a call.
     Nonsense(String),
 }
@@ -142,6 +145,7 @@ impl CallFailure {
             Self::NeedsAuth => ConnectFailure::NeedsAuth.why(),
             Self::TakenBack => "the client took the call back".to_owned(),
             Self::UnknownOutcome(why) => format!("unknown outcome: the call was sent, and {why}"),
+            Self::Unreadable => format!("unknown outcome: it was sent, and {UNREADABLE}"),
             Self::Nonsense(what) => format!("the server's answer makes no sense: {what}"),
         }
     }
@@ -163,6 +167,7 @@ impl CallFailure {
 
     pub(super) fn of(error: &ServiceError) -> Self {
         match error {
+            ServiceError::McpError(error) if error.message == UNREADABLE => Self::Unreadable,
             ServiceError::McpError(error) => {
                 Self::Refused { code: error.code.0, message: error.message.to_string(), data: error.data.clone() }
             }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Semaphore;
 
-use super::auth::signs_in;
+use super::auth::{has_credential, signs_in};
 use super::config::Revision;
 use super::connection::ServerConnection;
 use super::failure::ConnectFailure;
@@ -23,6 +23,9 @@ const RESTART_TIME: Duration = Duration::from_secs(600);
 const LEFT_FOR_CALLS: usize = 3;
 /// A remote server that cannot be reached is tried again after this, then after twice that.
 const BACKOFF: Duration = Duration::from_secs(1);
+
+const REFUSED_CREDENTIAL: &str =
+    "the server refuses the credential of its entry: write another into the Authorization header there";
 
 #[derive(Default)]
 pub(super) struct Live {
@@ -134,6 +137,14 @@ impl Slot {
     /// A server to which nobody can sign in by a token is given its credential by its entry.
     pub(super) fn explained(&self, failure: ConnectFailure) -> ConnectFailure {
         match failure {
+            ConnectFailure::NeedsAuth if has_credential(&self.upstream) => {
+                ConnectFailure::new(format!("HTTP 401 or 403; {REFUSED_CREDENTIAL}"))
+            }
+            ConnectFailure::Failed { why, stderr, is_passing }
+                if has_credential(&self.upstream) && ["HTTP 401", "HTTP 403"].iter().any(|is| why.starts_with(is)) =>
+            {
+                ConnectFailure::Failed { why: format!("{why}; {REFUSED_CREDENTIAL}"), stderr, is_passing }
+            }
             ConnectFailure::NeedsAuth if signs_in(&self.upstream).is_none() => ConnectFailure::new(
                 "the server lets nobody in without a credential (HTTP 401 or 403), and it is not one to sign in to with a \
                  browser: its entry needs a header for it, in \"headers\" or by \"headersHelper\"",

@@ -269,7 +269,7 @@ fn outcome_of(called: &Result<Value, CallFailure>) -> CallOutcome {
     match called {
         Ok(result) if result["isError"] == true => CallOutcome::Failed,
         Ok(_) => CallOutcome::Ran,
-        Err(CallFailure::UnknownOutcome(_) | CallFailure::TakenBack) => CallOutcome::Unknown,
+        Err(CallFailure::UnknownOutcome(_) | CallFailure::Unreadable | CallFailure::TakenBack) => CallOutcome::Unknown,
         Err(_) => CallOutcome::Failed,
     }
 }

@@ -110,12 +110,17 @@ impl Adopt {
             server.entry.as_ref().is_some_and(|entry| entry.endpoint.starts_this_program())
         };
         if self.servers.is_empty() {
-            return Ok(servers.iter().filter(is_ours).filter(|server| !starts_us(server)).collect());
+            let fits = |server: &&ConfiguredServer| is_ours(server) && !starts_us(server) && wrong(server).is_none();
+            return Ok(servers.iter().filter(fits).collect());
         }
         let mut chosen = vec![];
         for name in &self.servers {
             let named: Vec<&ConfiguredServer> = servers.iter().filter(|server| server.name == *name).collect();
             match named.iter().find(|server| is_ours(server)) {
+                Some(server) if wrong(server).is_some() => {
+                    let what = format!("the entry of {name} is wrong: {}", wrong(server).unwrap_or_default());
+                    return Err(Failure::usage(what, format!("mend it in {}", server.file.display())).into());
+                }
                 Some(server) if !starts_us(server) => chosen.push(*server),
                 Some(_) => {
                     return Err(Failure::usage(format!("{name} starts portcullis itself"), "name another").into());
@@ -137,6 +142,14 @@ impl Adopt {
             }
         }
         Ok(chosen)
+    }
+}
+
+/// What is wrong with its entry: the gateway would not offer it either.
+fn wrong(server: &ConfiguredServer) -> Option<&str> {
+    match &server.standing {
+        ServerStanding::Bad(wrong) => Some(wrong),
+        _ => None,
     }
 }
 

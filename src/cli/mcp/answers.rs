@@ -80,9 +80,19 @@ impl CallAnswers {
     }
 }
 
+/// Whether a browser opens it as a page, and runs nothing of it as its own.
+pub(super) fn is_web_address(url: &str) -> bool {
+    let scheme = url.split_once("://").map(|(scheme, _)| scheme.to_ascii_lowercase());
+    matches!(scheme.as_deref(), Some("http" | "https"))
+}
+
 fn answered(server: &str, question: &Value, form: Option<&Map<String, Value>>, visits: bool) -> Option<Value> {
     let text = |key: &str| visible(question.get(key).and_then(Value::as_str).unwrap_or_default());
     if question.get("mode").and_then(Value::as_str) == Some("url") {
+        if !question.get("url").and_then(Value::as_str).is_some_and(is_web_address) {
+            note(&format!("{server} asks you to open an address that is none of the web, which is declined"));
+            return None;
+        }
         note(&format!("{server} asks you to open {}: {}", text("url"), text("message")));
         return visits.then(|| json!({ "action": "accept" }));
     }
@@ -121,5 +131,9 @@ mod tests {
         let address = json!({"mode": "url", "url": "https://a", "message": "m"});
         assert_eq!(answered("s", &address, Some(&given), false), None);
         assert_eq!(answered("s", &address, None, true), Some(json!({"action": "accept"})));
+        for url in ["javascript:alert(1)", "file:///etc/passwd", "javascript://a%0aalert(1)", "", "https:a"] {
+            let address = json!({"mode": "url", "url": url, "message": "m"});
+            assert_eq!(answered("s", &address, None, true), None, "{url}");
+        }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 
 use super::super::{paths, say};
-use super::answers::CallAnswers;
+use super::answers::{CallAnswers, is_web_address};
 use super::offers::no_such_tool;
 use super::{configuration, note_problems, upstreams};
 use crate::config::users_texts;
@@ -74,13 +74,17 @@ impl McpCall {
                 failure if failure.is_needs_auth() => {
                     format!("sign in: portcullis mcp login {}", shell_words(&[&self.server]))
                 }
+                CallFailure::Refused { code: ADDRESS_FIRST, .. } if self.visit => {
+                    "the server wants an address opened again and again, or one that is none of the web: ask whoever runs it"
+                        .to_owned()
+                }
                 CallFailure::Refused { code: ADDRESS_FIRST, .. } => {
                     "the server wants you to open an address first: run this again with --visit".to_owned()
                 }
                 CallFailure::NoConnection(_) | CallFailure::NotSent(_) => {
                     "see how it is: portcullis mcp list".to_owned()
                 }
-                CallFailure::UnknownOutcome(_) => {
+                CallFailure::UnknownOutcome(_) | CallFailure::Unreadable => {
                     "look at what it did before you call it again: nobody knows whether this was carried out".to_owned()
                 }
                 _ => about_tool.clone().unwrap_or_else(|| "see how it is: portcullis mcp list".to_owned()),
@@ -153,7 +157,7 @@ impl McpCall {
                     continue;
                 }
                 Err(CallFailure::Refused { code: ADDRESS_FIRST, data: Some(data), .. })
-                    if self.visit && visits < MOST_VISITS =>
+                    if self.visit && visits < MOST_VISITS && has_only_web_addresses(data) =>
                 {
                     visit(data, answers).await;
                 }
@@ -167,9 +171,18 @@ impl McpCall {
     }
 }
 
+fn wanted_addresses(data: &Value) -> impl Iterator<Item = &Value> {
+    data.get("elicitations").and_then(Value::as_array).into_iter().flatten()
+}
+
+/// A person opens what they are shown: no address that runs something in their browser, or starts another program.
+fn has_only_web_addresses(data: &Value) -> bool {
+    wanted_addresses(data).all(|wanted| wanted.get("url").and_then(Value::as_str).is_some_and(is_web_address))
+}
+
 /// Shows each address, and waits until the server says that it is done with.
 async fn visit(data: &Value, answers: &CallAnswers) {
-    for wanted in data.get("elicitations").and_then(Value::as_array).into_iter().flatten() {
+    for wanted in wanted_addresses(data) {
         let text = |key: &str| wanted.get(key).and_then(Value::as_str).unwrap_or_default();
         note(&format!("open this: {}: {}", visible(text("url")), visible(text("message"))));
         answers.visited(text("elicitationId")).await;

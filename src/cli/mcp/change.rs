@@ -15,7 +15,7 @@ use crate::setup::file::Audience;
 use crate::setup::json::Node;
 use crate::setup::servers;
 use crate::setup::target::{SettingsScope, Target};
-use crate::upstream::config::{ConfiguredServer, DISABLED, ServerLayer};
+use crate::upstream::config::{ConfiguredServer, DISABLED, RESERVED, ServerLayer};
 
 /// Which file a server is written to.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,9 +70,6 @@ impl ServerScope {
         }
     }
 }
-
-/// Names that Claude Code keeps for itself.
-const RESERVED: [&str; 3] = ["workspace", "claude-in-chrome", "computer-use"];
 
 #[derive(clap::Args)]
 pub(super) struct Add {
@@ -161,6 +158,10 @@ impl Add {
                 if !self.env.is_empty() {
                     fields.push(("env", named(&self.env)));
                 }
+            }
+            ("stdio", Some(url), Some(_)) => {
+                let hint = "an address with --transport http, sse or ws; else the command alone, behind two dashes";
+                return Err(Failure::usage(format!("both {url:?} and a command are given: a server has one"), hint));
             }
             ("stdio", Some(url), None) if url.contains("://") => {
                 let words = shell_words(&[&self.name, url]);

@@ -14,7 +14,7 @@ use super::{configuration, upstreams};
 use crate::config::users_texts;
 use crate::failure::Failure;
 use crate::upstream::UpstreamState;
-use crate::upstream::auth::{AuthFolder, SignIn, SignInFailure, SignInOptions};
+use crate::upstream::auth::{AuthFolder, SignIn, SignInFailure, SignInOptions, has_credential};
 use crate::upstream::config::{Configuration, Upstream};
 
 /// A person has to find a password, and a second factor.
@@ -103,7 +103,11 @@ impl Login {
             Some(UpstreamState::Connected(_)) => Ok(false),
             Some(UpstreamState::Failed(why)) => {
                 let what = format!("{} cannot be reached: {why}", self.name);
-                Err(Failure::new(what, "signing in would not help").into())
+                let hint = match has_credential(upstream) {
+                    true => "nobody signs in to it: mend the Authorization header in its entry",
+                    false => "signing in would not help",
+                };
+                Err(Failure::new(what, hint).into())
             }
             Some(UpstreamState::NeedsAuth | UpstreamState::Pending) | None => Ok(true),
         }

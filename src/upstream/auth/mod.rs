@@ -89,8 +89,13 @@ impl AuthFolder {
 /// The address of a server that takes tokens. One that has a header for it in its entry is not asked to.
 pub(crate) fn signs_in(upstream: &Upstream) -> Option<&RemoteEndpoint> {
     let Endpoint::Remote(remote) = &upstream.entry.endpoint else { return None };
-    let has_header = remote.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
-    (remote.transport.takes_tokens() && !has_header).then_some(remote)
+    (remote.transport.takes_tokens() && !has_credential(upstream)).then_some(remote)
+}
+
+/// Whether its entry has a credential for it.
+pub(crate) fn has_credential(upstream: &Upstream) -> bool {
+    let Endpoint::Remote(remote) = &upstream.entry.endpoint else { return false };
+    remote.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"))
 }
 
 /// What speaks OAuth with the server's authorisation server.

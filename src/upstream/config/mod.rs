@@ -141,7 +141,12 @@ impl Configuration {
                 standing: ServerStanding::Unapproved,
                 warnings: vec![],
             };
-            server.standing = match ServerEntry::parse(&server.name, &found.written) {
+            let named = match server.name.as_str() {
+                "" => Err("it has no name".to_owned()),
+                name if RESERVED.contains(&name) => Err(format!("Claude Code keeps the name {name:?} for itself")),
+                name => ServerEntry::parse(name, &found.written),
+            };
+            server.standing = match named {
                 Err(wrong) => ServerStanding::Bad(wrong),
                 Ok(entry) => {
                     server.entry = Some(entry.clone());
@@ -194,6 +199,10 @@ fn unless_known(standing: ServerStanding, layer: ServerLayer, servers: &[Configu
     let is_same = |server: &&ConfiguredServer| matches!(&server.standing, ServerStanding::Ready(other) if other.entry.endpoint.is_same_server(&upstream.entry.endpoint));
     servers.iter().find(is_same).map_or(standing, |server| ServerStanding::Hidden(server.layer))
 }
+
+/// Names that Claude Code keeps for itself.
+pub(crate) const RESERVED: [&str; 5] =
+    ["workspace", "claude-in-chrome", "computer-use", "Claude Preview", "Claude Browser"];
 
 /// What is kept for a server that is switched off.
 pub(crate) const DISABLED: &str = "disabled";

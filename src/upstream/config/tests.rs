@@ -255,3 +255,22 @@ fn the_hash_of_a_server_does_not_depend_on_how_it_is_written() {
         assert_eq!(Upstream::new("db", entry).hash, "36ef2dd088f9435929d5cb53d198c1f9");
     }
 }
+
+#[test]
+fn a_name_that_is_none_or_claude_codes_own_is_wrong_and_never_offered_for_approval() {
+    let root = tempfile::tempdir().unwrap();
+    let files = files(root.path());
+    let server = json!({"command": "x"});
+    write(
+        &files.shared[0],
+        &json!({"mcpServers": {"": server, "workspace": server, "Claude Browser": server, "a": server}}),
+    );
+    let keeps = |name: &str| format!("{name} project: Claude Code keeps the name {name:?} for itself");
+    let expected = [
+        " project: it has no name".to_owned(),
+        keeps("Claude Browser"),
+        "a project: unapproved".to_owned(),
+        keeps("workspace"),
+    ];
+    assert_eq!(shown(&files), expected);
+}

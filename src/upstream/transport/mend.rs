@@ -47,9 +47,12 @@ pub(super) fn read(bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
     serde_json::from_slice(bytes).ok().or_else(|| unreadable_answer(bytes))
 }
 
+/// What that error says.
+pub(crate) const UNREADABLE: &str = "the server's answer cannot be read";
+
 /// An error in the place of an answer that cannot be read: whoever asked would wait for it in vain.
 fn unreadable_answer(bytes: &[u8]) -> Option<ServerJsonRpcMessage> {
-    let why = ErrorData::internal_error("the server's answer cannot be read", None);
+    let why = ErrorData::internal_error(UNREADABLE, None);
     Some(ServerJsonRpcMessage::error(why, Some(unreadable::id_of_answer(bytes)?)))
 }
 

@@ -40,12 +40,12 @@ impl WsTransport {
         .map_err(|error| wrong(&error))?;
         match address.scheme_str() {
             Some("https") => {
-                let stream =
-                    tls().map_err(|error| wrong(&error))?.call(address).await.map_err(|error| wrong(&error))?;
+                let mut connector = tls().map_err(|error| wrong(&error))?;
+                let stream = connector.call(address).await.map_err(|error| unreached(url, &*error))?;
                 Self::over(TokioIo::new(stream), url, headers).await
             }
             _ => {
-                let stream = HttpConnector::new().call(address).await.map_err(|error| wrong(&error))?;
+                let stream = HttpConnector::new().call(address).await.map_err(|error| unreached(url, &error))?;
                 Self::over(stream.into_inner(), url, headers).await
             }
         }
@@ -64,6 +64,18 @@ impl WsTransport {
         let (sink, frames) = opened.map_err(failure)?.0.split();
         Ok(Self { sink: Arc::new(tokio::sync::Mutex::new(Box::pin(sink))), frames: frames.boxed() })
     }
+}
+
+/// With where it was tried, and why that failed: the error alone says neither. No query, which may be secret.
+fn unreached(url: &str, error: &(dyn std::error::Error + 'static)) -> HttpFailure {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let words: Vec<String> = causes.map(ToString::to_string).collect();
+    let place = url.split(['?', '#']).next().unwrap_or_default();
+    let place = match place.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_once('@')?.1))) {
+        Some((scheme, host)) => format!("{scheme}://{host}"),
+        None => place.to_owned(),
+    };
+    HttpFailure::Connect(format!("{place}: {}", words.join(": ")))
 }
 
 fn failure(error: Error) -> HttpFailure {

@@ -287,7 +287,8 @@ fn whoever_configured_a_header_that_is_refused_is_not_asked_to_sign_in() {
     configure(&home, &json!({"guarded": entry}));
     let server = listed(&home, "guarded");
     assert!(server["state"] == "failed" && server["why"].as_str().unwrap().contains("401"), "{server}");
-    home.run(&["mcp", "login", "guarded"]).refused(1, "cannot be reached");
+    assert!(server["why"].as_str().unwrap().contains("the server refuses the credential of its entry"), "{server}");
+    home.run(&["mcp", "login", "guarded"]).refused(1, "mend the Authorization header in its entry");
 }
 
 #[test]

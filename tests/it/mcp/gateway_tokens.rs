@@ -137,5 +137,7 @@ fn the_wrong_way_in_is_refused_with_the_right_one() {
     assert!(unknown["hint"].as_str().unwrap().starts_with("there are: fake; "), "{unknown}");
     let stranger = post("/mcp/nosuch", None, &ping).expect(401).text();
     assert!(!stranger.contains("fake"), "{stranger}");
+    let put = Request::new("PUT", "/mcp").token(&token).json(&json!({})).send(&gate.target()).expect(405).json();
+    assert!(put["hint"].as_str().unwrap().contains("/api/openapi.json"), "{put}");
     HttpClient::start(&home, &gate, "cursor", "/mcp/fake");
 }

@@ -49,6 +49,35 @@ fn a_call_that_wants_an_address_to_be_opened_goes_on_when_the_server_says_so() {
 }
 
 #[test]
+fn an_address_that_is_none_of_the_web_is_not_shown_as_one_to_open() {
+    let home = Home::new();
+    let mut entry = fake("visit");
+    entry["env"] = json!({"ADDRESS": "javascript:alert(1)"});
+    configure(&home, &json!({"form": entry}));
+    let ran = home.run(&["mcp", "call", "form", "echo", "{}", "--visit"]);
+    ran.refused(1, "one that is none of the web");
+    assert!(!ran.stderr.contains("open this"), "{ran:#?}");
+}
+
+#[test]
+fn what_went_wrong_is_told_with_its_place_and_what_to_mend() {
+    let home = Home::new();
+    configure(
+        &home,
+        &json!({"gone": {"type": "ws", "url": "ws://127.0.0.1:1/x?key=secret"}, "odd": fake("odd"),
+            "": fake("none"), "bad": {"url": "http://a"}}),
+    );
+    let why = listed(&home, "gone")["why"].as_str().unwrap().to_owned();
+    assert!(why.contains("ws://127.0.0.1:1/x: ") && why.contains("refused") && !why.contains("secret"), "{why}");
+    let unreadable = call(&home, "odd", "echo", &json!({"give": "word"}));
+    unreadable.refused(1, "unknown outcome: it was sent, and the server's answer cannot be read");
+    assert!(unreadable.stderr.contains("before you call it again"), "{unreadable:#?}");
+    home.run(&["mcp", "add", "x", "http://a", "--", "b"]).refused(2, "both \"http://a\" and a command are given");
+    assert_eq!(listed(&home, "")["why"], "it has no name");
+    home.run(&["mcp", "adopt", "bad"]).refused(2, "the entry of bad is wrong");
+}
+
+#[test]
 fn an_editor_over_server_sent_events_keeps_its_own_tools_to_itself() {
     let home = Home::new();
     let (_server, port) = serving(&home, "sse");

@@ -15,7 +15,7 @@ const AGAIN_AFTER: Duration = Duration::from_secs(1);
 const MOST_RESOURCES: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Change {
+pub(super) enum ServerChange {
     List(ListKind),
     /// At this address, of this server.
     Resource {
@@ -26,7 +26,7 @@ pub(super) enum Change {
 
 /// What became of a change that a client was told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum TellOutcome {
     Taken,
     /// It takes nothing at the moment.
     Later,
@@ -41,21 +41,21 @@ pub(super) struct PacedChanges(Arc<Mutex<ToldChanges>>);
 #[derive(Default)]
 struct ToldChanges {
     /// Told so short a while ago that it is not told again yet.
-    recent: HashSet<Change>,
+    recent: HashSet<ServerChange>,
     /// Of these, those that have changed since.
-    again: HashSet<Change>,
+    again: HashSet<ServerChange>,
 }
 
 impl PacedChanges {
     /// Has `tell` say it now, or once more when it may be told again.
-    pub(super) fn tell(&self, change: Change, tell: impl Fn() -> Told + Send + 'static) {
+    pub(super) fn tell(&self, change: ServerChange, tell: impl Fn() -> TellOutcome + Send + 'static) {
         {
             let mut told = locked(&self.0);
             if told.recent.contains(&change) {
                 told.again.insert(change);
                 return;
             }
-            if matches!(change, Change::Resource { .. }) && told.recent.len() >= MOST_RESOURCES {
+            if matches!(change, ServerChange::Resource { .. }) && told.recent.len() >= MOST_RESOURCES {
                 return tracing::debug!("a client is not told of another changed resource");
             }
             told.recent.insert(change.clone());
@@ -74,10 +74,10 @@ impl PacedChanges {
     }
 
     /// Whether there is no more to tell of it. Then it is told at once when it changes.
-    fn is_over(&self, change: &Change, told: Told) -> bool {
+    fn is_over(&self, change: &ServerChange, told: TellOutcome) -> bool {
         let mut changes = locked(&self.0);
         let has_changed = changes.again.remove(change);
-        let is_over = told == Told::Never || told == Told::Taken && !has_changed;
+        let is_over = told == TellOutcome::Never || told == TellOutcome::Taken && !has_changed;
         if is_over {
             changes.recent.remove(change);
         }
@@ -94,18 +94,18 @@ mod tests {
     async fn a_change_is_told_at_once_then_once_a_second_and_the_last_is_never_lost() {
         let (changes, told) = (PacedChanges::default(), Arc::new(AtomicUsize::new(0)));
         let takes = Arc::new(AtomicBool::new(true));
-        let say = |change: &Change| {
+        let say = |change: &ServerChange| {
             let (told, takes) = (Arc::clone(&told), Arc::clone(&takes));
             changes.tell(change.clone(), move || {
                 if !takes.load(Ordering::Relaxed) {
-                    return Told::Later;
+                    return TellOutcome::Later;
                 }
                 told.fetch_add(1, Ordering::Relaxed);
-                Told::Taken
+                TellOutcome::Taken
             });
         };
         let count = || told.load(Ordering::Relaxed);
-        let tools = Change::List(ListKind::Tools);
+        let tools = ServerChange::List(ListKind::Tools);
         for _ in 0..1000 {
             say(&tools);
         }
@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(count(), 2, "and not since then");
         takes.store(false, Ordering::Relaxed);
         say(&tools);
-        say(&Change::List(ListKind::Prompts));
+        say(&ServerChange::List(ListKind::Prompts));
         tokio::time::sleep(5 * AGAIN_AFTER).await;
         assert_eq!(count(), 2);
         takes.store(true, Ordering::Relaxed);
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(count(), 4, "a client that took nothing for a while is told of each");
         assert!(locked(&changes.0).recent.is_empty() && locked(&changes.0).again.is_empty());
         for number in 0..1000 {
-            say(&Change::Resource { server: "s".to_owned(), uri: number.to_string() });
+            say(&ServerChange::Resource { server: "s".to_owned(), uri: number.to_string() });
         }
         assert_eq!(count(), 4 + MOST_RESOURCES);
         say(&tools);

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{broadcast, mpsc, oneshot};
 
-use super::changes::{Change, PacedChanges, Told};
+use super::changes::{PacedChanges, ServerChange, TellOutcome};
 use super::session::ClientSession;
 use crate::fixed;
 use crate::locks::locked;
@@ -60,7 +60,7 @@ impl ClientCalls {
         match self.recorded(&server, said) {
             ServerSaid::Changed(kind) => {
                 let (calls, others) = (self.clone(), others.clone());
-                self.paced.tell(Change::List(kind), move || {
+                self.paced.tell(ServerChange::List(kind), move || {
                     calls.told_of_change(kind);
                     told(&others.try_send(ServerSaid::Changed(kind)))
                 });
@@ -68,7 +68,7 @@ impl ClientCalls {
             ServerSaid::Notification { method, params } if method == RESOURCE_CHANGED => {
                 let uri = params.get("uri").and_then(Value::as_str).unwrap_or_default().to_owned();
                 let (calls, others) = (self.clone(), others.clone());
-                self.paced.tell(Change::Resource { server: server.clone(), uri }, move || {
+                self.paced.tell(ServerChange::Resource { server: server.clone(), uri }, move || {
                     let said = ServerSaid::Notification { method: method.clone(), params: params.clone() };
                     told(&calls.hand_on(&server, said, &others))
                 });
@@ -274,11 +274,11 @@ async fn tell(peer: &Peer<RoleServer>, said: ServerSaid) {
     }
 }
 
-fn told(sent: &Result<(), TrySendError<ServerSaid>>) -> Told {
+fn told(sent: &Result<(), TrySendError<ServerSaid>>) -> TellOutcome {
     match sent {
-        Ok(()) => Told::Taken,
-        Err(TrySendError::Full(_)) => Told::Later,
-        Err(TrySendError::Closed(_)) => Told::Never,
+        Ok(()) => TellOutcome::Taken,
+        Err(TrySendError::Full(_)) => TellOutcome::Later,
+        Err(TrySendError::Closed(_)) => TellOutcome::Never,
     }
 }
 

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 use portcullis_core::policy::{
-    Context, Decision, Judgement, Mode, Origin, OutsidePolicy, Rule, RuleSource, primary_field,
+    Context, Decision, Judgement, Mode, Origin, OutsidePolicy, Rule, RuleSource, SessionShell, primary_field,
 };
 use portcullis_core::visible;
 use portcullis_wire::api::{RulingView, as_told};
@@ -97,6 +97,9 @@ struct Check {
     /// The same with a deny rule
     #[arg(long, value_name = "RULE")]
     deny: Vec<String>,
+    /// The shell that runs lines: bash or zsh [default: the one that Claude Code would take here]
+    #[arg(long, value_name = "SHELL", value_parser = shell)]
+    shell: Option<SessionShell>,
     /// As after text from someone who may not direct the session: by the setting `outside`, or as said here
     #[arg(long, value_name = "guard|all", num_args = 0..=1, require_equals = true, default_missing_value = "", value_parser = outside)]
     outside: Option<OutsideCheck>,
@@ -118,6 +121,14 @@ struct Check {
 fn mode(name: &str) -> Result<Mode, String> {
     let names = || Mode::ALL.map(Mode::name).join(", ");
     Mode::named(name).ok_or_else(|| format!("the modes are {}", names()))
+}
+
+fn shell(name: &str) -> Result<SessionShell, String> {
+    match name {
+        "bash" => Ok(SessionShell::Bash),
+        "zsh" => Ok(SessionShell::MayBeZsh),
+        _ => Err("Claude Code runs lines with bash or zsh".to_owned()),
+    }
 }
 
 /// Which policy `--outside` means: none is that of the configuration.
@@ -193,7 +204,8 @@ impl Check {
         let folder_name = || cwd.file_name().map(|name| name.to_string_lossy().into_owned());
         let label = self.session.clone().or_else(folder_name);
         let added = self.added.iter().map(std::path::absolute).collect::<Result<Vec<_>, _>>()?;
-        let around = rules.around(&cwd, &added, label.as_deref());
+        let shell = self.shell.unwrap_or_else(|| rules.session_shell(&cwd));
+        let around = rules.around(&cwd, &added, label.as_deref(), shell);
         if let Some(file) = &self.lines {
             return self.run_lines(paths, &rules, &around, file);
         }

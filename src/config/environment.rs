@@ -118,6 +118,18 @@ pub(crate) fn users_variables() -> Vec<(OsString, OsString)> {
     all.into_iter().collect()
 }
 
+/// The same, also outside of an agent with what the user's own settings of Claude Code set for what it starts.
+pub(super) fn users_chosen() -> impl Fn(&str) -> Option<String> {
+    let mut all: HashMap<OsString, OsString> = users_variables().into_iter().collect();
+    all.extend(set_for_claude_code());
+    move |name| all.get(OsStr::new(name)).and_then(|value| value.to_str()).map(str::to_owned)
+}
+
+/// Whether nobody can tell with which environment the agent was started.
+pub(super) fn is_of_nobody() -> bool {
+    matches!(users(), Users::Unknown)
+}
+
 fn is_place(name: &OsStr) -> bool {
     name.to_str().is_some_and(|name| PLACES.contains(&name) || matches!(name, "SHELL" | "TERM" | "LANG" | "TMPDIR"))
 }

@@ -13,6 +13,7 @@ mod paths;
 mod public_url;
 mod read;
 mod secret;
+mod session_shell;
 mod setting;
 mod settings;
 mod table;
@@ -34,6 +35,7 @@ pub(crate) use owner::{kept_secret, look_at_token, owner_token};
 pub(crate) use paths::Paths;
 pub(crate) use read::Environment;
 pub(crate) use secret::{TokenHash, generate_token};
+pub(crate) use session_shell::session_shell;
 pub(crate) use table::{AcpTable, Config, HEADER_TIME, NotifyTable, QUEUE, QUEUE_BYTES, SESSION_BYTES, WATCHER};
 pub(crate) use values::{Approvals, Durability, Folder, Listen, MODES, Outside};
 

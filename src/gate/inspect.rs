@@ -72,7 +72,7 @@ fn check(paths: &Paths, new: &NewCheck) -> Result<RulingView, Fault> {
         _ => return Err(bad("the input is not a JSON object")),
     };
     let label = folder.file_name().map(|name| name.to_string_lossy().into_owned());
-    let around = rules.around(&folder, &[], label.as_deref());
+    let around = rules.around(&folder, &[], label.as_deref(), rules.session_shell(&folder));
     // The gate holds a call by its own rules alone.
     let is_held = rules.decide(mode, &around, tools::call(&new.tool, &input)).is_held_in(mode);
     let told = |judgement| if is_held { as_told(judgement, mode) } else { judgement };

@@ -115,8 +115,8 @@ impl Place {
     }
 
     /// What becomes of a line in each mode.
-    fn judged(&self, line: &Line) -> [Decision; 3] {
-        MODES.map(|(_, mode)| self.decided(mode, &line.command(self)).decision)
+    fn judged(&self, line: &Line, shell: SessionShell) -> [Decision; 3] {
+        MODES.map(|(_, mode)| self.decided_by(&self.project, mode, &line.command(self), shell).decision)
     }
 
     pub(super) fn decided(&self, mode: Mode, line: &str) -> Judgement {
@@ -125,7 +125,11 @@ impl Place {
 
     /// The same of a session that works in another folder.
     pub(super) fn decided_in(&self, folder: &Path, mode: Mode, line: &str) -> Judgement {
-        let around = self.rules.around(folder, &[], None);
+        self.decided_by(folder, mode, line, SessionShell::Bash)
+    }
+
+    fn decided_by(&self, folder: &Path, mode: Mode, line: &str, shell: SessionShell) -> Judgement {
+        let around = self.rules.around(folder, &[], None, shell);
         let input = [("command".to_owned(), Given::Text(line.to_owned()))].into();
         self.rules.decide(mode, &around, Call::new("Bash", input))
     }
@@ -139,14 +143,14 @@ pub(super) fn write(path: &Path) {
 /// Of the lines with a mark: how many are not let pass in each mode, and how many there are.
 type Shares = BTreeMap<&'static str, ([usize; 3], usize)>;
 
-fn measured(lines: &[Line]) -> (String, Shares) {
+fn measured(lines: &[Line], shell: SessionShell) -> (String, Shares) {
     let place = Place::new();
     let mut listed = String::from(
         "# default, acceptEdits and bypassPermissions: what becomes of the lines that do not pass in each\n",
     );
     let mut shares = Shares::new();
     for line in lines {
-        let decisions = place.judged(line);
+        let decisions = place.judged(line, shell);
         let (stopped, all) = shares.entry(line.mark).or_default();
         *all += 1;
         for (count, decision) in stopped.iter_mut().zip(decisions) {
@@ -189,12 +193,12 @@ fn there_are_enough_lines_of_enough_projects_and_each_is_marked() {
 
 #[test]
 fn what_is_asked_for_now_is_listed_line_by_line() {
-    expect_file!["../../tests/it/fixtures/everyday/asked.txt"].assert_eq(&measured(&Line::all()).0);
+    expect_file!["../../tests/it/fixtures/everyday/asked.txt"].assert_eq(&measured(&Line::all(), SessionShell::Bash).0);
 }
 
 #[test]
 fn no_more_lines_are_asked_for_than_before_the_engine_was_changed() {
-    let (listed, shares) = measured(&Line::all());
+    let (listed, shares) = measured(&Line::all(), SessionShell::Bash);
     for (at, (mode, _)) in MODES.iter().enumerate() {
         for (mark, (stopped, all)) in &shares {
             let before = recorded(mode, mark, 1).unwrap_or_else(|| panic!("0010 has no share of {mode}, {mark}"));
@@ -206,6 +210,25 @@ fn no_more_lines_are_asked_for_than_before_the_engine_was_changed() {
             if let Some(after) = recorded(mode, mark, 2) {
                 assert_eq!(after, (stopped[at], *all), "{mode}, {mark}: what 0010 says of now");
             }
+        }
+    }
+}
+
+#[test]
+fn the_share_of_lines_that_are_asked_for_where_zsh_runs_them_is_recorded() {
+    let lines = Line::all();
+    let (listed, shares) = measured(&lines, SessionShell::MayBeZsh);
+    let by_bash: BTreeSet<String> = measured(&lines, SessionShell::Bash).0.lines().map(str::to_owned).collect();
+    let more: String = listed.lines().filter(|line| !by_bash.contains(*line)).map(|line| format!("{line}\n")).collect();
+    expect_file!["../../tests/it/fixtures/everyday/asked-by-zsh.txt"].assert_eq(&more);
+    for (at, (mode, _)) in MODES.iter().enumerate() {
+        for (mark, (stopped, all)) in &shares {
+            let recorded = recorded(&format!("{mode}, zsh"), mark, 2);
+            assert_eq!(
+                recorded,
+                Some((stopped[at], *all)),
+                "0010 says the share of {mode}, {mark} where zsh runs lines"
+            );
         }
     }
 }

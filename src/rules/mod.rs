@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! let rules = Rules::open(&paths, &cwd);                   // the user's files and the project's
-//! let around = rules.around(&cwd, &added_folders, label);  // where calls are made
+//! let around = rules.around(&cwd, &added_folders, label, shell);  // where calls are made
 //! let ruling = rules.decide(mode, &around, wire::tools::call(tool, &input));
 //! ```
 //!
@@ -26,7 +26,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use portcullis_core::policy::{
     Call, Context, Decision, Judgement, Mode, Origin, OutsidePolicy, PreparedCall, Rule, RuleSet, RuleSource,
-    passes_outside_guard, plainly_denied,
+    SessionShell, passes_outside_guard, plainly_denied,
 };
 
 pub(crate) use client::ClientRules;
@@ -40,7 +40,7 @@ use walk::UnseenDisk;
 
 use serde_json::Value;
 
-use crate::config::Paths;
+use crate::config::{Paths, session_shell};
 use crate::failure::Failure;
 use disk::{ReadLinks, Stamp, resolved, text_of};
 use projects::ProjectRules;
@@ -276,8 +276,9 @@ impl Rules {
         }
     }
 
-    /// The place calls are made in: a session's folder and those added to it, with their links followed.
-    pub(crate) fn around(&self, cwd: &Path, added: &[PathBuf], label: Option<&str>) -> Context {
+    /// The place calls are made in: a session's folder and those added to it, with their links followed, and the shell that
+    /// runs its lines.
+    pub(crate) fn around(&self, cwd: &Path, added: &[PathBuf], label: Option<&str>, shell: SessionShell) -> Context {
         let text = |path: &Path| path.display().to_string();
         let home = self.home.as_deref().map(text);
         let mut around = Context::of(&text(cwd), home.as_deref());
@@ -294,6 +295,7 @@ impl Rules {
         around.ours.extend(self.ours.iter().flat_map(&mut names));
         around.claude.extend(self.claude.iter().flat_map(&mut names));
         around.label = label.map(str::to_owned);
+        around.shell = shell;
         around
     }
 
@@ -365,6 +367,11 @@ impl Rules {
     }
 
     /// What the client's settings in the project say that the folder lies in; none where one of its files cannot be read.
+    /// The shell of a session in a folder.
+    pub(crate) fn session_shell(&self, folder: &Path) -> SessionShell {
+        session_shell(self.settings_of_project(folder).as_deref())
+    }
+
     pub(crate) fn settings_of_project(&self, folder: &Path) -> Option<Vec<Value>> {
         client::settings_of_project(folder, self.home.as_deref())
     }

@@ -334,7 +334,7 @@ fn what_is_ours_is_guarded_also_where_links_and_variables_put_it() {
             value.or_else(|| (name == "HOME").then(|| home.clone())).map(PathBuf::into_os_string)
         };
         let rules = Rules::open(&Paths::from_env(&find).unwrap(), &project);
-        let around = rules.around(&project, &[], None);
+        let around = rules.around(&project, &[], None, SessionShell::Bash);
         move |line: &str| {
             let input = [("command".to_owned(), Given::Text(line.to_owned()))].into();
             rules.decide(Mode::BypassPermissions, &around, Call::new("Bash", input)).decision == Decision::Allow

@@ -48,7 +48,7 @@ impl Place {
 }
 
 fn decided(rules: &Rules, folder: &Path, tool: &str, field: &str, value: &str) -> Decision {
-    let around = rules.around(folder, &[], Some("project"));
+    let around = rules.around(folder, &[], Some("project"), SessionShell::Bash);
     let call = Call::new(tool, [(field.to_owned(), Given::Text(value.to_owned()))].into());
     rules.decide(Mode::Default, &around, call).decision
 }
@@ -105,7 +105,7 @@ fn where_the_rules_were_never_readable_everything_is_asked_for() {
     for line in ["ls", "make"] {
         assert_eq!(command(&rules, &place, line), Decision::Ask, "{line}");
     }
-    let around = rules.around(&place.project, &[], None);
+    let around = rules.around(&place.project, &[], None, SessionShell::Bash);
     let ruling = rules.decide(Mode::BypassPermissions, &around, Call::new("Anything", Default::default()));
     assert_eq!(ruling.decision, Decision::Ask);
     assert!(ruling.why.contains("the rules cannot be read") && ruling.why.contains("line 2"), "{}", ruling.why);
@@ -253,7 +253,7 @@ fn links_on_the_disk_are_followed_before_anything_is_decided() {
     assert_eq!(decided(&rules, &elsewhere, "Read", "file_path", real.to_str().unwrap()), Decision::Deny);
     assert_eq!(decided(&rules, &elsewhere, "Edit", "file_path", "src/x"), Decision::Allow);
     let removal = format!("rm -rf {}", place.project.display());
-    let around = rules.around(&elsewhere, &[], None);
+    let around = rules.around(&elsewhere, &[], None, SessionShell::Bash);
     let call = Call::new("Bash", [("command".to_owned(), Given::Text(removal))].into());
     assert_eq!(rules.decide(Mode::BypassPermissions, &around, call).decision, Decision::Ask);
 }
@@ -337,7 +337,7 @@ fn where_there_is_too_much_to_look_at_somebody_is_asked() {
     fs::create_dir(place.project.join("q")).unwrap();
     (0..1_300).for_each(|file| fs::write(place.project.join("q").join(file.to_string()), "").unwrap());
     let bypassing = |line: &str| {
-        let around = rules.around(&place.project, &[], None);
+        let around = rules.around(&place.project, &[], None, SessionShell::Bash);
         let call = Call::new("Bash", [("command".to_owned(), Given::Text(line.to_owned()))].into());
         rules.decide(Mode::BypassPermissions, &around, call)
     };
@@ -388,7 +388,7 @@ fn a_session_that_starts_with_a_mistake_in_its_rules_holds_to_what_can_be_read()
             let rules = place.rules();
             assert_eq!(command(&rules, &place, "make all"), Decision::Deny, "{text}");
             assert_eq!(command(&rules, &place, "ls -l"), Decision::Ask, "no allow rule counts: {text}");
-            let around = rules.around(&place.project, &[], None);
+            let around = rules.around(&place.project, &[], None, SessionShell::Bash);
             let call = portcullis_wire::tools::call("Bash", &serde_json::json!({"command": "rm x"}));
             let ruling = rules.decide(Mode::BypassPermissions, &around, call);
             assert_eq!((ruling.decision, ruling.quorum), (Decision::Ask, Some(3)), "{text}");
@@ -445,7 +445,7 @@ fn a_link_in_a_folder_that_is_removed_through_its_links_counts_as_what_it_leads_
     std::os::unix::fs::symlink("../secrets", place.project.join("linked/s")).unwrap();
     let rules = place.rules().load().unwrap();
     let ruling = |line: &str| {
-        let around = rules.around(&place.project, &[], None);
+        let around = rules.around(&place.project, &[], None, SessionShell::Bash);
         let call = portcullis_wire::tools::call("Bash", &serde_json::json!({"command": line}));
         rules.decide(Mode::BypassPermissions, &around, call)
     };

@@ -154,6 +154,7 @@ const HOMES: [(&str, &[&str]); 17] = [
             "src/store",
             "src/stream.rs",
             "src/upstream",
+            "src/turns.rs",
         ],
     ),
     (

@@ -1,4 +1,4 @@
-//! The first process inside a sandbox: runs one line after another with a real bash, and says what became of the world.
+//! The first process inside a sandbox: runs one line after another with a real shell, and says what became of the world.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -28,7 +28,10 @@ const BACKGROUND: Duration = Duration::from_secs(5);
 
 const OUTPUT: &str = "/output";
 
-/// Reads lines as JSON strings from stdin and answers each with a JSON object on stdout.
+/// What Claude Code says to its zsh before each line.
+const OPTIONS: &str = "setopt NO_EXTENDED_GLOB NO_BARE_GLOB_QUAL NO_BRACE_CCL NO_MAGIC_EQUAL_SUBST";
+
+/// Reads lines from stdin, each as a JSON array of the shell and the line, and answers each with a JSON object on stdout.
 pub(crate) fn run(root: &str) {
     assert!(getpid().as_raw_nonzero().get() == 1, "the driver runs as the first process of a sandbox alone");
     assert!(Path::new(THROW_AWAY).exists(), "this root is not thrown away afterwards");
@@ -42,8 +45,8 @@ pub(crate) fn run(root: &str) {
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let Ok(line) = line else { return };
-        let line: String = serde_json::from_str(&line).expect("a line is a JSON string");
-        let in_time = driver.execute(&line);
+        let (shell, line): (String, String) = serde_json::from_str(&line).expect("a shell and a line");
+        let in_time = driver.execute(&shell, &line);
         let mut seen = driver.look();
         seen["in_time"] = Value::from(in_time);
         if writeln!(out, "{seen}").and_then(|()| out.flush()).is_err() {
@@ -64,10 +67,14 @@ struct Driver {
 }
 
 impl Driver {
-    fn execute(&self, line: &str) -> bool {
+    fn execute(&self, shell: &str, line: &str) -> bool {
         let output = File::create(OUTPUT).expect("making the file for the output");
-        let mut bash = Command::new("/bin/bash");
-        bash.args(["-O", "expand_aliases", "-c", line]).current_dir(self.world.project()).env_clear();
+        let mut bash = Command::new(Path::new("/bin").join(shell));
+        match shell {
+            "zsh" => bash.args(["-fc", &format!("{OPTIONS}; eval '{}'", line.replace('\'', r"'\''"))]),
+            _ => bash.args(["-O", "expand_aliases", "-c", line]),
+        };
+        bash.current_dir(self.world.project()).env_clear();
         bash.env("PATH", self.world.search_path()).env("HOME", self.world.home()).env("USER", "someone");
         bash.env("LANG", "C.UTF-8").env("TERM", "dumb").env("TMPDIR", "/tmp");
         bash.stdin(Stdio::null()).stdout(output.try_clone().expect("the file twice")).stderr(output);

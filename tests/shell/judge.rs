@@ -71,17 +71,20 @@ pub(crate) struct Judge {
     program: PathBuf,
     /// A release that answers for one line or one mode alone is started once for every line and mode.
     one_by_one: bool,
+    /// The shell that a session has. A release that knows none takes bash for it.
+    shell: Option<&'static str>,
 }
 
 impl Judge {
     /// The program that decides: this one's own, or another that the environment names.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(shell: &'static str) -> Self {
         let named = std::env::var_os("PORTCULLIS_TEST_JUDGE").map(PathBuf::from);
         let program = named.unwrap_or_else(|| env!("CARGO_BIN_EXE_portcullis").into());
         let help = Command::new(&program).args(["rules", "check", "--help"]).output().expect("starting the judge");
         let help = String::from_utf8_lossy(&help.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
         let one_by_one = !help.contains("--lines") || !help.contains("for an answer in each");
-        Self { program, one_by_one }
+        let shell = help.contains("--shell").then_some(shell);
+        Self { program, one_by_one, shell }
     }
 
     /// Whether each call would pass unasked.
@@ -121,6 +124,7 @@ impl Judge {
         let mut command = Command::new(&self.program);
         command.env_clear().env("HOME", world.home()).env("PATH", world.search_path()).current_dir(world.project());
         command.args(["rules", "check", "--json", "--cwd"]).arg(world.project());
+        command.args(self.shell.iter().flat_map(|shell| ["--shell", shell]));
         command.args(modes.iter().flat_map(|mode| ["--mode", mode]));
         for (flag, list) in [("--allow", rules.allow), ("--ask", rules.ask), ("--deny", rules.deny)] {
             command.args(list.iter().flat_map(|rule| [flag, rule]));

@@ -1,4 +1,4 @@
-//! Generated shell lines: what a real bash runs, reads, writes or removes must not have been allowed unasked.
+//! Generated shell lines: what a real bash, or zsh, runs, reads, writes or removes must not have been allowed unasked.
 //!
 //! ```text
 //! grammar ──► lines ──► judge: what the product decides, in every mode
@@ -37,6 +37,8 @@ mod sandbox;
 mod trial;
 #[cfg(target_os = "linux")]
 mod world;
+#[cfg(target_os = "linux")]
+mod zsh;
 
 #[cfg(target_os = "linux")]
 const NAME: &str = "nothing_that_ran_was_allowed_unasked";
@@ -54,7 +56,7 @@ fn main() {
         // What test runners ask.
         _ if given("--list") => {
             if !given("--ignored") {
-                println!("{NAME}: test\n{}: test", programs::NAME);
+                println!("{NAME}: test\n{}: test\n{}: test", programs::NAME, zsh::NAME);
             }
         }
         _ if given("--ignored") => {}
@@ -67,6 +69,9 @@ fn main() {
             }
             if is_wanted(programs::NAME) {
                 programs::check();
+            }
+            if is_wanted(zsh::NAME) {
+                zsh::check();
             }
         }
     }

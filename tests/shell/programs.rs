@@ -175,7 +175,7 @@ fn cases() -> Vec<Case> {
 }
 
 pub(crate) fn check() {
-    let trial = Trial::new();
+    let trial = Trial::new("bash");
     let cases = cases();
     let seen = trial.run(&cases);
     let all_lines = cases.len();

@@ -25,7 +25,7 @@ pub(crate) fn check(lines: usize) {
     let seed = number("PORTCULLIS_SHELL_SEED").unwrap_or(1);
     let is_updating = std::env::var_os("UPDATE_EXPECT").is_some();
     let started = Instant::now();
-    let trial = Trial::new();
+    let trial = Trial::new("bash");
     if let Some(file) = std::env::var_os("PORTCULLIS_SHELL_TRY") {
         return try_lines(&trial, &std::fs::read_to_string(file).expect("reading the lines to try"));
     }

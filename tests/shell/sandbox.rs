@@ -136,10 +136,10 @@ pub(crate) struct Sandbox {
 }
 
 impl Sandbox {
-    /// Runs one line. None when the sandbox did not survive it.
-    pub(crate) fn run(&mut self, line: &str) -> Option<Seen> {
+    /// Runs one line with a shell. None when the sandbox did not survive it.
+    pub(crate) fn run(&mut self, shell: &str, line: &str) -> Option<Seen> {
         let input = self.input.as_mut()?;
-        writeln!(input, "{}", serde_json::Value::from(line)).ok()?;
+        writeln!(input, "{}", serde_json::json!([shell, line])).ok()?;
         let mut answer = String::new();
         self.output.read_line(&mut answer).ok()?;
         if answer.is_empty() {
@@ -150,7 +150,7 @@ impl Sandbox {
 
     /// A line whose outcome is known, before any other is trusted.
     pub(crate) fn prove(&mut self) {
-        let seen = self.run("danger a; cat secrets/key.pem; echo x > .git/config; rm -rf ~");
+        let seen = self.run("bash", "danger a; cat secrets/key.pem; echo x > .git/config; rm -rf ~");
         let whole = seen.as_ref().is_some_and(|seen| {
             !seen.ran.is_empty() && !seen.read.is_empty() && !seen.wrote.is_empty() && !seen.removed.is_empty()
         });
@@ -158,7 +158,7 @@ impl Sandbox {
             let errors = fs::read_to_string(&self.errors).unwrap_or_default();
             no_namespaces(&format!("{seen:?}\n{errors}"));
         }
-        let seen = self.run("true");
+        let seen = self.run("bash", "true");
         let quiet = seen.as_ref().is_some_and(|seen| {
             seen.ran.is_empty() && seen.read.is_empty() && seen.wrote.is_empty() && seen.removed.is_empty()
         });
@@ -225,7 +225,7 @@ fn copy_zsh(into: &Path) {
     let Some(below) = from.trim().strip_prefix("/usr/") else { return };
     let to = into.join("usr").join(below).join("zsh");
     fs::create_dir_all(&to).expect("making a folder");
-    for name in ["files.so", "system.so", "mapfile.so", "stat.so"] {
+    for name in ["files.so", "system.so", "mapfile.so", "stat.so", "parameter.so", "zutil.so", "zpty.so"] {
         drop(fs::copy(Path::new(from.trim()).join("zsh").join(name), to.join(name)));
     }
 }

@@ -1,4 +1,4 @@
-//! Lines on trial: what the product decides about each, and what a real bash does with it.
+//! Lines on trial: what the product decides about each, and what a real shell does with it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,6 +19,8 @@ pub(crate) struct Trial {
     idle: Mutex<Vec<Sandbox>>,
     prepared: Prepared,
     judge: Judge,
+    /// The shell that runs the lines.
+    shell: &'static str,
 }
 
 /// Under which rules a line passes unasked, and in which modes.
@@ -38,8 +40,8 @@ pub(crate) struct Finding {
 }
 
 impl Trial {
-    pub(crate) fn new() -> Self {
-        Self { idle: Mutex::default(), prepared: Prepared::new(), judge: Judge::new() }
+    pub(crate) fn new(shell: &'static str) -> Self {
+        Self { idle: Mutex::default(), prepared: Prepared::new(), judge: Judge::new(shell), shell }
     }
 
     /// What passes unasked, for each line. The rules are those of the harm that it is to do.
@@ -86,7 +88,7 @@ impl Trial {
             &lines,
             || self.idle.lock().expect("nobody panics with it").pop(),
             |sandbox, line| {
-                let seen = sandbox.get_or_insert_with(|| self.prepared.start_proven()).run(line);
+                let seen = sandbox.get_or_insert_with(|| self.prepared.start_proven()).run(self.shell, line);
                 seen.unwrap_or_else(|| {
                     *sandbox = None;
                     Seen { has_ended_it: true, ..Seen::default() }

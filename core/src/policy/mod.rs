@@ -60,5 +60,6 @@ pub use rules::outside::{OWN_TOOLS, OutsidePolicy, outside_reason, passes_outsid
 pub use rules::remembered::remembered;
 pub use rules::risk::{Reason, Risk, RiskLevel, risk, risk_in_words, writes};
 pub use rules::rule::{Origin, Pattern, Rule, RuleSet, RuleSource, primary_field};
+pub use shell::SessionShell;
 pub use words::path::absolute;
 pub use words::shapes::{is_any_depth, is_literal, is_part};

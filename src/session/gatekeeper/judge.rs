@@ -230,7 +230,8 @@ impl Judge {
 impl JudgedIn {
     pub(super) fn context(&self, folder: Option<&String>) -> portcullis_core::policy::Context {
         let (started, added) = &*self.folders;
-        let mut context = self.rules.around(started, added, Some(&self.label));
+        let shell = self.rules.session_shell(started);
+        let mut context = self.rules.around(started, added, Some(&self.label), shell);
         // Where the agent has gone meanwhile is where its relative paths lead, but no folder it may work in.
         if let Some(folder) = folder.filter(|folder| Path::new(folder).is_absolute()) {
             context.cwd.clone_from(folder);

@@ -10,7 +10,7 @@ use crate::policy::commands::command::{Stripped, name_of};
 use crate::policy::commands::readonly;
 use crate::policy::lines::functions::redefines_known;
 use crate::policy::lines::suspects::Suspects;
-use crate::policy::shell::{Joint, ParseIssue, Script, ShellCommand, ShellWord, Way, doubt};
+use crate::policy::shell::{Joint, ParseIssue, Script, SessionShell, ShellCommand, ShellWord, Way, doubt};
 use crate::policy::words::path::{absolute, has_dots};
 use crate::policy::words::processes::without_proc;
 use crate::policy::words::values::is_literal;
@@ -66,9 +66,9 @@ impl Action {
             "Write" | "Edit" | "MultiEdit" => file(Access::Write, "file_path"),
             "NotebookEdit" => file(Access::Write, "notebook_path"),
             "Glob" | "Grep" | "LS" => Self::File(searched(call, context)),
-            _ if call.runs_a_line() => call
-                .text("command")
-                .map_or(Self::Malformed, |line| Self::Shell(Box::new(Plan::of(&call.read_line(line), call, context)))),
+            _ if call.runs_a_line() => call.text("command").map_or(Self::Malformed, |line| {
+                Self::Shell(Box::new(Plan::of(&call.read_line(line, context.shell), call, context)))
+            }),
             _ => sent(call, context),
         }
     }
@@ -182,11 +182,14 @@ pub(crate) struct ReadLine {
 }
 
 impl ReadLine {
-    pub(crate) fn of(line: &str) -> Self {
-        let mut script = Script::read(line);
+    pub(crate) fn of(line: &str, shell: SessionShell) -> Self {
+        let mut script = Script::read_in(line, shell);
         let suspects = Suspects::of(&script);
         let with_texts = suspects.with_texts();
         if let Some(why) = suspects.unfinished.or(with_texts.unfinished) {
+            script.doubt(ParseIssue::Unreadable(why));
+        }
+        if let Some(why) = script.otherwise {
             script.doubt(ParseIssue::Unreadable(why));
         }
         if redefines_known(line) {

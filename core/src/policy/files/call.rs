@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::access::{Action, ReadLine};
 use crate::policy::rules::rule::{Pattern, RuleSet};
+use crate::policy::shell::SessionShell;
 use crate::policy::words::path::{absolute, below, has_dots, joined, lies_in};
 
 /// One field of a tool's input. Rules look at the fields of the input itself, and inside them for names of files alone.
@@ -56,7 +57,7 @@ pub struct Call {
 
 /// A line that is read once, however often it is looked at: what it may do does not depend on the disk.
 #[derive(Clone, Debug, Default)]
-struct LineCache(OnceLock<(String, Arc<ReadLine>)>);
+struct LineCache(OnceLock<(String, SessionShell, Arc<ReadLine>)>);
 
 /// It says nothing that the line does not.
 impl PartialEq for LineCache {
@@ -125,9 +126,10 @@ impl Call {
     }
 
     /// A line as it is read. One that was put in the place of another is read for itself.
-    pub(super) fn read_line(&self, line: &str) -> Arc<ReadLine> {
-        let (text, read) = self.line.0.get_or_init(|| (line.to_owned(), Arc::new(ReadLine::of(line))));
-        if text == line { Arc::clone(read) } else { Arc::new(ReadLine::of(line)) }
+    pub(super) fn read_line(&self, line: &str, shell: SessionShell) -> Arc<ReadLine> {
+        let (text, of, read) =
+            self.line.0.get_or_init(|| (line.to_owned(), shell, Arc::new(ReadLine::of(line, shell))));
+        if text == line && *of == shell { Arc::clone(read) } else { Arc::new(ReadLine::of(line, shell)) }
     }
 
     /// The call with every link on its paths followed, by whoever can tell no more of a disk.
@@ -245,10 +247,12 @@ pub struct Context {
     pub claude: Vec<String>,
     /// What people call the session, for rules that are meant for some sessions only.
     pub label: Option<String>,
+    /// Which shell runs the lines of the session.
+    pub shell: SessionShell,
 }
 
 impl Context {
-    /// A session that was started in a folder, works there, and whose user's home is known.
+    /// A session that was started in a folder, works there, whose user's home is known, and whose lines bash runs.
     pub fn of(cwd: &str, home: Option<&str>) -> Self {
         let cwd = absolute(cwd, "/", None).unwrap_or_else(|| "/".to_owned());
         Self {
@@ -260,6 +264,7 @@ impl Context {
             ours: vec![],
             claude: home.map(|home| joined(home, ".claude")).into_iter().collect(),
             label: None,
+            shell: SessionShell::Bash,
         }
     }
 

@@ -11,12 +11,15 @@ use crate::policy::commands::client::another_agent;
 use crate::policy::commands::command::in_this_shell;
 use crate::policy::commands::inert::is_inert;
 use crate::policy::languages;
-use crate::policy::shell::{Joint, Piece, Redirect, Script, ShellCommand, ShellWord, Way, assignment, doubt};
+use crate::policy::shell::{
+    Joint, Piece, Redirect, Script, SessionShell, ShellCommand, ShellWord, Way, assignment, doubt,
+};
 use crate::policy::texts::dialects::{changes_shell, may_start_another, read_otherwise};
 use crate::policy::texts::feeding;
 use crate::policy::texts::receivers;
 use crate::policy::texts::reckoning::runs_unknown;
 use crate::policy::texts::set_by_read::texts_to_read;
+use crate::policy::texts::zsh_words::own_to_zsh;
 use crate::policy::words::values::Variables;
 
 /// How deep a script in quotes is looked for in a script in quotes.
@@ -85,6 +88,8 @@ pub(crate) struct Suspects {
     pub(crate) in_line: usize,
     /// What is told to other machines is left out.
     pub(super) is_of_here: bool,
+    /// Which shell runs the line. Texts in it are read as by that shell as well.
+    shell: SessionShell,
     /// The names of functions that it defines.
     functions: BTreeSet<String>,
     text: usize,
@@ -100,7 +105,7 @@ impl Suspects {
     }
 
     pub(super) fn read_from(script: &Script, is_of_here: bool) -> Self {
-        let mut suspects = Self { is_of_here, ..Self::default() };
+        let mut suspects = Self { is_of_here, shell: script.shell, ..Self::default() };
         let mut scripts = suspects.look(&parted(script));
         suspects.plain = suspects.found.iter().filter(|command| !command.words.is_empty()).count();
         suspects.in_line = suspects.commands.len();
@@ -124,6 +129,10 @@ impl Suspects {
         suspects.name_programs();
         suspects.unseen = suspects.unseen.or(shifts(&suspects.found)).or(changes_shell(&suspects.found));
         suspects.unseen = suspects.unseen.or_else(|| runs_unknown(&suspects));
+        if script.shell == SessionShell::MayBeZsh {
+            let plain = &suspects.found[..script.commands.len().min(suspects.found.len())];
+            suspects.unseen = suspects.unseen.or(own_to_zsh(plain, &suspects.variables));
+        }
         if suspects.is_unsure {
             suspects.unseen = suspects.unseen.or(may_start_another(&suspects.found));
         }
@@ -137,7 +146,7 @@ impl Suspects {
             return vec![];
         }
         let input = self.fed.get(script).cloned();
-        let mut script = Script::read(script);
+        let mut script = Script::read_in(script, self.shell);
         if let Some(input) = input {
             input.open_for(&mut script);
         }

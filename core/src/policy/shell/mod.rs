@@ -9,13 +9,24 @@ use std::collections::BTreeSet;
 mod expressions;
 mod read;
 mod word;
+mod zsh;
 
 pub(crate) use expressions::expression_parts;
 pub(crate) use read::{assignment, set_by_word};
 pub(crate) use word::{ANY, LIST, ONE, OUTER, Piece, STAR, ShellWord};
+pub(crate) use zsh::{changes_shell, has_meaning};
 
 /// Longer lines are not read at all.
 pub(crate) const LONGEST: usize = 10_000;
+
+/// The shell that runs the lines of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SessionShell {
+    #[default]
+    Bash,
+    /// zsh, or nobody knows which of both: what they read in different ways is not certain.
+    MayBeZsh,
+}
 
 /// What stands between a command and the one before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,6 +158,10 @@ pub(crate) struct Script {
     pub(crate) functions: BTreeSet<String>,
     /// Texts in it that a shell may reckon with.
     pub(crate) reckoned: Vec<String>,
+    /// Which shell runs it.
+    pub(crate) shell: SessionShell,
+    /// Why zsh may make something else of it.
+    pub(crate) otherwise: Option<&'static str>,
 }
 
 impl Script {
@@ -162,6 +177,15 @@ impl Script {
             return script;
         }
         read::script(line)
+    }
+
+    /// The same of a line that the shell of a session runs.
+    pub(crate) fn read_in(line: &str, shell: SessionShell) -> Self {
+        if shell == SessionShell::Bash || line.chars().count() > LONGEST {
+            return Self { shell, ..Self::read(line) };
+        }
+        let zsh::AsBash { line, why } = zsh::as_bash(line);
+        Self { shell, otherwise: why, ..Self::read(&line) }
     }
 
     /// Notes a doubt.

@@ -11,6 +11,7 @@ mod modes;
 mod on_disk;
 mod places;
 mod tools;
+mod zsh;
 
 use super::*;
 

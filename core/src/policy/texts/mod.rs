@@ -17,3 +17,4 @@ pub(super) mod reckoning;
 pub(super) mod set_by_read;
 mod uncertain;
 mod written;
+pub(crate) mod zsh_words;

@@ -163,6 +163,7 @@ const HOMES: [(&str, &[&str]); 17] = [
             "src/agents",
             "src/cli",
             "src/config/environment.rs",
+            "src/config/session_shell.rs",
             "src/doors",
             "src/fronts",
             "src/gate",

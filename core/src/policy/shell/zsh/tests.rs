@@ -1,3 +1,5 @@
+//! What zsh reads otherwise, piece by piece, and that no text breaks the reader.
+
 use proptest::prelude::*;
 
 use super::as_bash;

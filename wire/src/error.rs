@@ -172,7 +172,7 @@ kinds! {
         / "`claude --resume` lists the conversations; name one by its id"
     NoSuchMcpServer 40416 "check the name in the address; `/mcp` without a name offers all servers, and those of one folder are offered by `portcullis mcp serve` there"
     NoSuchEditor 40417 "name the process that the editor has started as `portcullis acp`, by its number; the editor shows it with the prompt that it cannot answer"
-    BadMethod 40501 "`GET /api/openapi.json` says what each address takes; POST to `/` sends an event"
+    BadMethod 40501 "`/api/openapi.json` says what each address takes; POST to `/` sends an event"
     Slow 40801 "send the body without pauses; limits.idle_seconds says how long one may be"
     WhichSession 40901 "name one with ?label= or ?session="
         / "name one with --label or --session"

@@ -97,8 +97,8 @@ fn sessions_start_only_in_configured_folders_and_not_for_a_reviewer() {
     }
     assert_eq!(refused(&json!({"prompt": "go", "mode": "bypassPermissions"})), 40307);
     gate.post("/api/v1/sessions", &json!({"prompt": "go", "no_such_field": 1})).expect(400);
-    let failed = gate.post("/api/v1/sessions", &json!({"prompt": "go", "mode": "bogus"})).expect(502).json();
-    assert!(failed["message"].as_str().unwrap().contains("bogus"), "{failed}");
+    let failed = gate.post("/api/v1/sessions", &json!({"prompt": "go", "mode": "bogus"})).expect(400).json();
+    assert!(failed["message"].as_str().unwrap().contains("mode: expected one of: default"), "{failed}");
     assert!(held(&home).is_empty() && model.requests().is_empty());
 }
 
